@@ -1,6 +1,6 @@
-// Ends runs of the tests with one line of counts, from vitest's JSON reports, and with the exit status that they mean.
+// Prints one line of counts from vitest's JSON reports, and exits with the matching status.
 //
-//   node summary.mjs REPORT STATUS [REPORT STATUS …]     STATUS is that of vitest itself
+//   node summary.mjs REPORT STATUS [REPORT STATUS …]     STATUS is the exit status of vitest
 import { readFileSync } from 'node:fs';
 
 const words = process.argv.slice(2);
@@ -13,18 +13,18 @@ const tests = report.flatMap((file) => file.assertionResults.map((test) => ({ ..
 const counts = { passed: 0, failed: 0, skipped: 0 };
 for (const { status } of tests) counts[status === 'passed' || status === 'failed' ? status : 'skipped']++;
 
-// A file that could not be loaded, or whose set-up failed, has failed although none of its tests has.
+// A file that could not be loaded or whose set-up failed counts as failed, although none of its tests failed.
 const brokenFiles = report.filter(
   ({ status, assertionResults }) => status === 'failed' && assertionResults.every((test) => test.status !== 'failed'),
 );
 for (const { name, message } of brokenFiles) console.log(`failed as a whole: ${name}\n${message}`);
 counts.failed += brokenFiles.length;
-// An error outside every test, or a report that is not there.
+// An error outside of tests, or a missing report.
 for (const { files, status } of runs) {
   if (status !== '0' && !files.some((file) => file.status === 'failed')) counts.failed++;
 }
 
-// Named once more at the end, where whoever sees only the last lines finds them.
+// Repeated at the end, for readers who see only the last lines.
 for (const { file, fullName, failureMessages } of tests.filter(({ status }) => status === 'failed')) {
   console.log(`failed: ${file}: ${fullName}\n${failureMessages.join('\n').slice(0, 4000)}`);
 }

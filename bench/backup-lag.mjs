@@ -1,5 +1,5 @@
-// How long after its reply a txn is in the backup that `meerkat backup --follow` keeps: a client writes, and the files of the backup
-// are read again and again for what it has written.
+// How long after its reply a txn reaches the backup of `meerkat backup --follow`: a client writes, and the backup files
+// are polled for the written marks.
 //
 //   node bench/backup-lag.mjs [--secs 20] [--rate 100]
 //
@@ -20,10 +20,10 @@ const { values } = parseArgs({
 const MEERKAT = fileURLToPath(new URL('../packages/cli/bin/meerkat.js', import.meta.url));
 const POLL_MS = 2;
 const MARK = /mark (\d+) /g;
-/** A mark may stand on the border of two pieces. */
+/** A mark may span two chunks. */
 const MARK_CHARS_MAX = 32;
 const USER = 'super:secret';
-/** Of that user and password, by `DigestAuthenticationProvider`. */
+/** Digest of that user and password, from `DigestAuthenticationProvider`. */
 const SUPER_DIGEST = 'super:lK75jTNcA+U9vtVEw5vB51mj/w4=';
 
 mkdirSync(BENCH_DIRECTORY, { recursive: true });
@@ -33,7 +33,7 @@ process.on('exit', () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** When each mark was first seen below a directory. */
+/** Records when each mark was first seen below a directory. */
 class Files {
   #root;
   #read = new Map();
@@ -97,7 +97,7 @@ const looking = (async () => {
     await sleep(POLL_MS);
   }
 })();
-// The first writes wait until the backup has begun.
+// Writes until the backup has started.
 for (let number = 0; seenMs.size === 0; number--) {
   await client.set('/lag', `mark ${-number} `);
   await sleep(100);

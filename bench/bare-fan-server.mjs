@@ -1,6 +1,6 @@
-// The ceiling for telling many watchers: a Node.js process that writes a frame to every connection but the one that
-// asked.  Request: u32 length, i32 id, i32 size.  It is answered with u32 length, i32 id, and with a size above zero
-// all others are sent u32 length, i32 -1, `size` bytes before.
+// The upper bound for notifying many watchers: a Node.js process that writes a frame to every connection except the
+// requester's.  Request: u32 length, i32 id, i32 size.  Reply: u32 length, i32 id; if the size is above zero, all
+// others are first sent u32 length, i32 -1, `size` bytes.
 //
 //   node bare-fan-server.mjs PORT            (load: zkload fan --hosts 127.0.0.1:PORT)
 import net from 'node:net';

@@ -1,4 +1,4 @@
-// The ceiling for a server on Node.js: echo.mjs, which does nothing but take frames apart and answer them.
+// The upper bound for a Node.js server: echo.mjs, which only parses frames and answers them.
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -7,15 +7,15 @@ import { start } from './processes.mjs';
 
 const ECHO = fileURLToPath(new URL('echo.mjs', import.meta.url));
 
-/** Stands before its figure in the column of the reference. */
+/** Prefix of its figure in the column of the reference. */
 export const BARE_NOTE = 'bare: ';
 
-/** Requests of the size of a getData of this benchmark, and replies of that of its answer with 1 KiB. */
+/** Sizes of this benchmark's getData request and of its reply with 1 KiB of data. */
 export const LIKE_A_READ = { 'req-size': 20, 'rep-size': 1108 };
 
 export const startBareServer = () => startProgram(ECHO);
 
-/** Starts a program of this folder that serves the port it is given, and waits until it does. */
+/** Starts a server program of this folder on a free port, and waits until it accepts connections. */
 export async function startProgram(file) {
   const port = await freePort();
   const child = start(process.execPath, [file, String(port)], { stdio: 'ignore' });
@@ -23,7 +23,7 @@ export async function startProgram(file) {
   return { port, pid: child.pid, child };
 }
 
-/** Half a minute of them. */
+/** Half a minute of attempts. */
 const ATTEMPTS = 1500;
 
 function isServed(port) {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Two ceilings of this box: the disk's fdatasync rate (C++ and Node.js) and a bare
-# Node.js TCP server that only handles frames (echo.mjs), loaded by zkload.
+# Two upper bounds of this machine: the disk's fdatasync rate (C++ and Node.js) and a
+# bare Node.js TCP server that only handles frames (echo.mjs), loaded by zkload.
 # Prints JSON lines.  Env: LOCK (see compare.sh).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

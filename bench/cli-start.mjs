@@ -1,11 +1,11 @@
-// How long `meerkat ls /` takes, its start included, beside `zkCli.sh ls /` and beside a Node.js that does nothing.
+// How long `meerkat ls /` takes, start-up included, compared with `zkCli.sh ls /` and an empty Node.js program.
 //
 //   node bench/cli-start.mjs [--rounds 15] [--file dist/meerkat-linux-x64]
 //
 //   --file   the single executable (`npm run build:single`), measured too
 //
-// All of them are run one after the other in each round, against one Meerkat server. Wall-clock time, and the processor time of
-// the command (user and system), because a machine that is busy stretches the former.
+// Each round runs all of them in turn against one Meerkat server. Reports wall-clock time and the CPU time of the
+// command (user and system), because load on the machine increases the former.
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,7 +42,7 @@ const processorMs = { node: [], meerkat: [], file: [], zkCli: [] };
 for (let round = 0; round <= Number(values.rounds); round++) {
   for (const [name, [program, ...args]] of Object.entries(commands)) {
     const { wall, processor } = await locked(() => measure(program, args));
-    // The first round fills the caches of the disk.
+    // The first round warms the page cache.
     if (round === 0) continue;
     wallMs[name].push(wall);
     processorMs[name].push(processor);
@@ -74,7 +74,7 @@ function row(title, reference, meerkat, more = {}) {
   return { title, unit: 'ms', reference, meerkat, ...more };
 }
 
-/** The shell `time` tells the processor time of a command and its children. */
+/** The shell's `time` reports the CPU time of a command and its children. */
 async function measure(program, args) {
   const before = process.hrtime.bigint();
   const report = await run('bash', [

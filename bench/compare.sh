@@ -1,6 +1,6 @@
 #!/bin/bash
 # Compares engine B with engine A on the workloads of workloads.txt, alternately and in
-# short slices (A,B / B,A / A,B ...), so that drifts of the box hit both, and prints a
+# short slices (A,B / B,A / A,B ...), so that drift of the machine affects both, and prints a
 # Markdown table with the median of the pairwise ratios B/A and their range.
 #
 #   compare.sh [--pairs 4]     slices of each engine per workload, one after the other

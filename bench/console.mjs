@@ -1,8 +1,8 @@
-// The figures of docs/console.md: how fast the page of the console is in Chromium, and what the console takes.
+// The figures of docs/console.md: the speed of the console's page in Chromium, and the memory of the console.
 //
 //     npm run build && node bench/console.mjs [--children 1000000] [--seconds 20]
 //
-// A server, the console and the browser are processes of their own; the console is asked over its port as people ask it.
+// Server, console and browser are separate processes; the console is used over its port, as by users.
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -85,7 +85,7 @@ async function measurePage(client, consoleProcess, url) {
   }
 }
 
-/** From the beginning of the navigation until a row of the tree is drawn. */
+/** From the start of the navigation until a row of the tree is rendered. */
 async function viewTime(page, url) {
   await page.goto('about:blank');
   await page.goto(`${url}#/service/tree`, { waitUntil: 'commit' });
@@ -98,7 +98,7 @@ async function viewTime(page, url) {
   })`);
 }
 
-/** As a browser has it that was never here but is logged in. */
+/** First view of a logged-in browser with an empty cache. */
 async function firstView(browser, context, url) {
   const storageState = await context.storageState();
   return await median(5, async () => {
@@ -110,7 +110,7 @@ async function firstView(browser, context, url) {
   });
 }
 
-/** 1,000 changes a second: from just before a change is sent until its value is drawn. */
+/** 1,000 changes a second: from just before a change is sent until its value is rendered. */
 async function measureChanges(client, page, url) {
   for (let i = 0; i < 50; i++) await client.createParents(`/busy/${i}`, '0');
   await page.goto(`${url}#/service/live/busy`);
@@ -205,7 +205,7 @@ async function startConsole(port) {
   throw new Error(`the console ended: ${printed}`);
 }
 
-/** The most that the process had at a time. */
+/** Peak memory of the process. */
 function memoryOf({ pid }) {
   const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Math.round(Number(kib) / 1000);

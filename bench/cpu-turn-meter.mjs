@@ -1,15 +1,15 @@
-// Loaded into a Node.js server under measurement (`node --import`): the processor time of its longest turn, which does not
-// grow while other programs have the processors: that of the main thread, which everybody waits for, and that of all threads of
-// the process, with those that help to collect garbage beside it. And the delay of the event loop, which contains how long the
-// thread has waited for a processor. Linux only: it reads /proc.
-// At each SIGUSR2 it writes the longest since the last one, in milliseconds, to the file TURN_METER_FILE: {"main", "all", "delay"}.
+// Loaded into a Node.js server under measurement (`node --import`). Measures the CPU time of the longest event loop
+// turn, which does not depend on other load: `main` of the main thread, which blocks all clients, and `all` of all
+// threads, including those of the garbage collector. `delay` is the event loop delay, including the wait for a CPU.
+// Linux only: it reads /proc.
+// On SIGUSR2 it writes the maxima since the last signal, in milliseconds, to TURN_METER_FILE: {"main", "all", "delay"}.
 import { openSync, readSync, writeFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const schedstat = openSync(`/proc/self/task/${process.pid}/schedstat`);
 const text = Buffer.alloc(128);
 const never = new Int32Array(new SharedArrayBuffer(4));
-/** Milliseconds. Linux brings the count up to date when a thread stops running. */
+/** Milliseconds. Linux updates the counter when a thread stops running. */
 const PAUSE_MS = 0.05;
 const RESOLUTION_MS = 1;
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
@@ -30,7 +30,7 @@ function measure() {
   last = now;
 }
 
-/** Sockets come between a timer and the next callback of setImmediate; from there to the timer one turn goes by at most. */
+/** Sockets are polled between a timer and the next setImmediate; at most one turn passes from there to the timer. */
 function watch() {
   measure();
   setTimeout(() => {

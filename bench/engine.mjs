@@ -1,4 +1,4 @@
-// A server under measurement: a command that serves a zoo.cfg in the foreground, on a free port of loopback.
+// A server under measurement: a command that serves a zoo.cfg in the foreground, on a free loopback port.
 import {
   closeSync,
   existsSync,
@@ -32,17 +32,17 @@ const MEERKAT_COMMAND = [
   '{cfg}',
 ];
 
-/** The server of the Debian package `zookeeper`, or null where that is not installed. */
+/** The server of the Debian package `zookeeper`, or null when that is not installed. */
 export const apacheEngine = () => (existsSync(APACHE_JAR) ? { name: 'apache', command: APACHE_COMMAND } : null);
 
-/** Ours; `command` replaces it by another build or program, with `{cfg}` for the path of its zoo.cfg. */
+/** Our server; `command` replaces it with another build or program, with `{cfg}` for the path of its zoo.cfg. */
 export const meerkatEngine = (command) => ({
   name: 'meerkat',
   command: command === undefined ? MEERKAT_COMMAND : command.split(/\s+/),
 });
 
 export class Server {
-  /** @param settings more lines of zoo.cfg, by key */
+  /** @param settings additional zoo.cfg settings, by key */
   constructor(engine, directory, settings = {}) {
     this.engine = engine;
     this.directory = directory;
@@ -61,9 +61,9 @@ export class Server {
   }
 
   /**
-   * Starts on the data that is there, if any.
+   * Starts on existing data, if any.
    *
-   * @param environment more variables of the process
+   * @param environment additional environment variables
    * @returns milliseconds from the start of the process to the first answered request
    */
   async start(environment = {}) {
@@ -77,7 +77,7 @@ export class Server {
     return (await Promise.race([ready, died])).ready_ms;
   }
 
-  /** Starts the process and waits for nothing; the port must be set. Returns the time, in nanoseconds since 1970. */
+  /** Starts the process without waiting; the port must be set. Returns the time, in nanoseconds since 1970. */
   launch(environment = {}) {
     mkdirSync(join(this.directory, 'data'), { recursive: true });
     const configuration = join(this.directory, 'zoo.cfg');
@@ -95,7 +95,7 @@ export class Server {
     await exited(this.child);
   }
 
-  /** Ends the server in good order: SIGTERM, and -9 when that has not helped for ten seconds. */
+  /** Shuts the server down gracefully with SIGTERM; SIGKILL after ten seconds. */
   async stop() {
     this.child.kill('SIGTERM');
     const patience = setTimeout(() => this.child.kill('SIGKILL'), 10_000);
@@ -103,7 +103,7 @@ export class Server {
     clearTimeout(patience);
   }
 
-  /** Ends the server in good order and deletes its data. */
+  /** Shuts the server down gracefully and deletes its data. */
   async destroy() {
     if (this.child !== null) await this.stop();
     rmSync(this.directory, { recursive: true, force: true });
@@ -115,14 +115,14 @@ export class Server {
     return Number(/VmRSS:\s+(\d+)/.exec(status)[1]) / 1024;
   }
 
-  /** Names and sizes of the snapshots, those that are being written under another name included. */
+  /** Names and sizes of the snapshots, including temporary files of snapshots in progress. */
   snapshots() {
     return readdirSync(this.dataDirectory)
       .filter((name) => name.includes('snapshot.'))
       .map((name) => ({ name, size: statSync(join(this.dataDirectory, name), { throwIfNoEntry: false })?.size ?? 0 }));
   }
 
-  /** Leaves the first snapshot only, which is that of an empty tree, so that the next start replays the log. */
+  /** Keeps only the first snapshot, of an empty tree, so that the next start replays the log. */
   forgetSnapshots() {
     for (const { name } of this.snapshots()) {
       if (name !== 'snapshot.0') rmSync(join(this.dataDirectory, name));

@@ -1,4 +1,4 @@
-// Several servers of one engine that form an ensemble on loopback, each with its own directory on the same disk.
+// An ensemble of servers of one engine on loopback, each with its own directory on the same disk.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { Server } from './engine.mjs';
 import { zkload } from './load-generator.mjs';
 import { exited } from './processes.mjs';
 
-/** Below the ports that the system gives to outgoing connections: a server that is started again finds its own free. */
+/** Below the ephemeral port range, so that a restarted server finds its port free. */
 const PORTS = { min: 20_000, max: 31_999 };
 const READY_LIMIT_S = 120;
 
@@ -19,7 +19,7 @@ export class Ensemble {
     this.servers = Array.from({ length: size }, (_, i) => new Server(engine, join(directory, String(i + 1))));
   }
 
-  /** All servers, in the form that zkload takes. */
+  /** All servers, in zkload's format. */
   get hosts() {
     return hostsOf(this.servers);
   }
@@ -55,7 +55,7 @@ export class Ensemble {
     return zkload('ready', this, { limit: READY_LIMIT_S, write: 1 });
   }
 
-  /** The server that says of itself that it leads. */
+  /** The server that reports that it leads. */
   async leader() {
     const end = performance.now() + READY_LIMIT_S * 1000;
     while (performance.now() < end) {
@@ -73,7 +73,7 @@ export class Ensemble {
     return this.servers.find((server) => server !== leader);
   }
 
-  /** All but one, in the form that zkload takes. */
+  /** All servers but one, in zkload's format. */
   without(absent) {
     const others = this.servers.filter((server) => server !== absent);
     return { hosts: hostsOf(others), pids: pidsOf(others) };
@@ -87,7 +87,7 @@ export class Ensemble {
 const hostsOf = (servers) => servers.map(({ port }) => `127.0.0.1:${port}`).join(',');
 const pidsOf = (servers) => servers.map(({ pid }) => pid).join(',');
 
-/** What a server answers to an administrator's word; nothing when it is away. */
+/** A server's answer to a four-letter word; empty when it is down. */
 function fourLetterWord(port, word) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(word));

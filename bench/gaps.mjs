@@ -1,12 +1,12 @@
-// Silences in a series of events.
+// Gaps in a series of events.
 
 /**
- * The longest time between two events, one right after the other, of those that touch a span of time. A silence that
- * begins before the span or ends after it counts whole.
+ * The longest gap between two successive events that overlaps a time span. A gap that begins before the span or ends
+ * after it counts in full.
  *
- * @param times when something happened, in any order and unit
- * @param span `from`, `until`: in the same unit
- * @returns 0 when no two events touch the span; infinity when nothing happened after its beginning
+ * @param times of the events, in any order and unit
+ * @param span `from`, `until`, in the same unit
+ * @returns 0 when no gap overlaps the span; infinity when there is no event after its beginning
  */
 export function longestGap(times, { from, until }) {
   const sorted = Float64Array.from(times).sort();

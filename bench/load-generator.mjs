@@ -1,16 +1,16 @@
-// zkload, the load generator: builds it once and runs it. See zkload.cc for its modes and the rules it checks.
+// Builds the load generator zkload once and runs it. See zkload.cc for its modes and the rules that it checks.
 import { mkdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run } from './processes.mjs';
 
-/** Binaries and, in a folder for each run, data. The scripts in this folder use the same. */
+/** Directory for binaries and, in a folder per run, data. The scripts in this folder use the same one. */
 export const BENCH_DIRECTORY = process.env.ZKBENCH_DIR ?? join(tmpdir(), 'meerkat-bench');
 
 const SOURCE = fileURLToPath(new URL('zkload.cc', import.meta.url));
 const BINARY = join(BENCH_DIRECTORY, 'bin', 'zkload');
-/** More flags for the compiler, as `make` takes them. */
+/** Additional compiler flags, as for `make`. */
 const FLAGS = (process.env.CXXFLAGS ?? '').split(' ').filter((flag) => flag !== '');
 
 export async function buildLoadGenerator(progress) {
@@ -27,8 +27,9 @@ export async function buildLoadGenerator(progress) {
 }
 
 /**
- * One run against a server, `{ port, pid }`, or several, `{ hosts, pids }` in the form of the options of that name; with
- * `scheduler`, the words of a command that runs another one, it is run by that. A reply that breaks a rule of the protocol is an error: a server that is wrong has no speed.
+ * One run against a server, `{ port, pid }`, or several, `{ hosts, pids }` in the format of the options of that name.
+ * `scheduler` is a command prefix to run it with. A reply that violates the protocol is an error: the speed of an
+ * incorrect server means nothing.
  */
 export async function zkload(mode, target, options = {}) {
   const [program, ...args] = [...(target.scheduler ?? []), BINARY, ...argumentsOf(mode, target, options)];
@@ -36,14 +37,14 @@ export async function zkload(mode, target, options = {}) {
 }
 
 /**
- * A run that goes on in the background.
+ * A run in the background.
  *
- * @returns `end`, which ends the measured window now (of the modes load and failover) and gives the result
+ * @returns `end`, which ends the measured window now (modes load and failover) and returns the result
  */
 export function startZkload(mode, target, options = {}) {
   let child;
   const output = run(BINARY, argumentsOf(mode, target, options), { onStart: (started) => (child = started) });
-  // An error is told by `end`.
+  // Errors are reported by `end`.
   output.catch(() => {});
   const end = async () => {
     child.kill('SIGTERM');

@@ -1,4 +1,4 @@
-// `npm run bench`: Meerkat beside Apache ZooKeeper, measured alternately in short slices, as one Markdown table.
+// `npm run bench`: compares Meerkat with Apache ZooKeeper in alternating short slices; prints one Markdown table.
 //
 //   npm run bench -- [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND]
 //
@@ -12,24 +12,24 @@
 //
 //   npm run bench -- tls|audit|metrics [--quick] [--pairs N] [--meerkat COMMAND]
 //
-//   audit        what the audit log costs (measure/audit.mjs)
-//   metrics      what counting and a scrape cost (measure/metrics.mjs)
-//   tls          what TLS costs, handshakes, floods of them (measure/tls.mjs)
-//   attacks      what a well-behaved client waits beside one that asks for much (attacks/attacks.mjs names them)
-//   ensemble     three servers beside three of Apache's (measure/ensemble.mjs, which names the measurements)
-//   client       our client beside the others of the npm registry (measure/clients.mjs) instead of the servers
-//   recipes      our recipes beside those of kazoo and Curator (measure/recipes.mjs; recipes/workloads.mjs names them)
-//   --server     the server that clients and recipes talk to: meerkat, or apache
-//   --first      of attacks: server and client go before all other processes, nearly as on a machine without any; needs root
-//   --quick      fewer and shorter slices, 100,000 znodes: minutes become one or two; for a first look only
+//   audit        cost of the audit log (measure/audit.mjs)
+//   metrics      cost of metrics and of a scrape (measure/metrics.mjs)
+//   tls          cost of TLS, of handshakes and of handshake floods (measure/tls.mjs)
+//   attacks      latency of a well-behaved client during attacks (listed in attacks/attacks.mjs)
+//   ensemble     three servers against three of Apache's (measurements: measure/ensemble.mjs)
+//   client       our client against the other clients on npm (measure/clients.mjs)
+//   recipes      our recipes against kazoo's and Curator's (measure/recipes.mjs; workloads: recipes/workloads.mjs)
+//   --server     the server for clients and recipes: meerkat or apache
+//   --first      attacks: server and client get priority over all other processes but the attacker; needs root
+//   --quick      fewer and shorter slices, 100,000 znodes: takes one or two minutes; for a rough result only
 //   --only       measurements whose name matches: those of WORKLOADS in measure/throughput.mjs, "one read in flight",
 //                "one write in flight", "start", "embedded", "many znodes"; for instance --only '^reads|start'
-//   --pairs      slices of each engine per workload (4; of ensembles 3)
-//   --warm-up    of ensembles: for how long each is under load before it is measured (12; with --quick 3)
-//   --meerkat    another program in Meerkat's place, with {cfg} for the path of its zoo.cfg
+//   --pairs      slices of each engine per workload (4; ensembles 3)
+//   --warm-up    ensembles: seconds of load before each is measured (12; with --quick 3)
+//   --meerkat    another program to measure instead of Meerkat, with {cfg} for the path of its zoo.cfg
 //
 // Ratios are medians over pairs of slices of the same run; figures of different runs are not comparable. Progress goes
-// to stderr. Data is kept below ZKBENCH_DIR (a folder of the system's directory for temporary files) until the end.
+// to stderr. Data is kept below ZKBENCH_DIR (default: a folder in the temporary directory) until the end.
 import { mkdirSync, rmSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
@@ -156,7 +156,7 @@ function clientOptions() {
   return { engine, only, isQuick: options.quick, isFirst: options.first, rounds };
 }
 
-/** Throughput and latency: both servers run all the time, one of them under load. */
+/** Throughput and latency: both servers run throughout, one of them under load. */
 async function measureUnderLoad(engines, add) {
   const workloads = WORKLOADS.filter(({ title }) => only.test(title));
   const wantsRead = only.test('one read in flight');
@@ -180,7 +180,7 @@ function describeRun(apache) {
   const processors = cpus();
   const pairs = `${amounts.pairs} pairs of ${amounts.seconds} s, ${amounts.alternations} alternations of one request`;
   const incumbent = apache === null ? 'Apache not installed' : 'Apache with -Xmx4g';
-  // The benchmark itself keeps the load between one and the number of processors; above that, others disturb it.
+  // The benchmark itself causes a load between one and the number of CPUs; a higher value means interference.
   const load = `load average over the last 15 minutes ${loadavg()[2].toFixed(1)}`;
   return `Node.js ${process.version}, ${processors.length} × ${processors[0].model}; ${pairs}; ${incumbent}; ${load}.`;
 }

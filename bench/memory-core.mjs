@@ -1,4 +1,4 @@
-// A server's core in memory: without sockets, disk and other processes. The disk takes everything at once.
+// A server's core in memory, without sockets, disk or other processes. Disk effects complete at once.
 import { fileURLToPath } from 'node:url';
 
 /** The first argument of the script: another build to compare with, by the path of its repository. */
@@ -10,7 +10,7 @@ export const { JuteWriter, OPEN_ACL, OpCode, writeConnectRequest, writeRequest }
 
 const EMPTY = new Uint8Array(0);
 
-/** Effects of the disk that have not been told yet. */
+/** Disk effects whose completion has not been reported yet. */
 let effects = [];
 
 class NullFile {
@@ -60,7 +60,7 @@ class NullDisk {
 }
 
 let random = 0;
-/** By which the core's clock is ahead of time: whoever is to pause has done so when he asks again. */
+/** How far the core's clock is ahead of real time; `skipPause` advances it to end a pause. */
 let aheadMs = 0;
 const PAUSE_MS_MAX = 15_000;
 

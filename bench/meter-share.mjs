@@ -1,5 +1,5 @@
-// Loaded into a server before its own code: on SIGUSR2 it writes into METER_SHARE_FILE which part of the busy time of the core's
-// thread went, since the signal before, into what counts for metrics. Functions that were inlined are told apart.
+// Preloaded into a server: on SIGUSR2 it writes to METER_SHARE_FILE the share of the core thread's busy time spent on
+// metrics since the last signal. Inlined functions are recognized too.
 import { writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 

@@ -1,9 +1,9 @@
-// What it costs a server that its console shows the past: the longest turn of the thread that serves clients, in processor time.
+// The cost of showing past trees in the console: CPU time of the longest turn of the thread that serves clients.
 //
 //     npm run build && node bench/past.mjs [--znodes 100000] [--rounds 5]
 //
-// Each round is two phases of the same length with the same client beside, which sets 500 values a second: one in which
-// trees of the past are read, and one in which nothing is. The memory is what the server has more at its most.
+// Each round has two phases of the same length under the same load of 500 sets a second: one that reads past trees, and
+// one that does not. The memory is the difference in peak memory.
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -55,7 +55,7 @@ try {
     const memory = memoryOf(server, 'VmRSS');
     const begun = performance.now();
     const during = await longestTurn(server, client, async () => {
-      // Others than those that are kept: each is read.
+      // Trees that are not cached: each is read from disk.
       for (let i = 0; i < 2; i++) await read(`0x${(then - BigInt(2 * round + i)).toString(16)}`);
     });
     const seconds = (performance.now() - begun) / 1000;
@@ -99,7 +99,7 @@ async function askMeter(server) {
   return readFileSync(figure, 'utf8');
 }
 
-/** Logs in as the page does. @returns asks for a znode of a moment */
+/** Logs in like the page. @returns a function that reads a znode at a zxid */
 async function enter(api) {
   const hello = await fetch(`${api}/hello`);
   const { csrf } = await hello.json();

@@ -1,13 +1,12 @@
-// Which processors a process may use (taskset of util-linux), for measurements of one request in flight: whether the two
-// ends of a connection share a processor decides more about such a time than either end does, and the scheduler would
-// decide it anew for each slice.
+// CPU affinity of processes (taskset of util-linux), for measurements with one request in flight: such a latency
+// depends most on whether both ends of the connection share a CPU, which the scheduler would change between slices.
 import { cpus } from 'node:os';
 import { run } from './processes.mjs';
 
 /**
- * Keeps the server on the first processor and every client on the second one, as if each had a machine of its own.
+ * Pins the server to the first CPU and every client to the second one, as if they were on separate machines.
  *
- * @returns whether they are: not on a machine of one processor, nor without `taskset`
+ * @returns false with a single CPU or without `taskset`
  */
 export async function placeApart(serverPid, clientPids) {
   if (cpus().length < 2) return false;
@@ -20,12 +19,12 @@ export async function placeApart(serverPid, clientPids) {
   }
 }
 
-/** Lets all of them use every processor again. */
+/** Lets all processes use every CPU again. */
 export async function placeAnywhere(pids) {
   for (const pid of pids) await place(pid, `0-${cpus().length - 1}`).catch(() => {});
 }
 
-/** All threads of the process. */
+/** Pins all threads of the process. */
 function place(pid, processors) {
   return run('taskset', ['-a', '-c', '-p', processors, String(pid)]);
 }

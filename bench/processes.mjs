@@ -1,9 +1,9 @@
-// Every process that the benchmark starts, so that none outlives it: not after an error, not after Ctrl-C.
+// Tracks the processes that the benchmark starts, so that none outlives it after an error or Ctrl-C.
 import { spawn } from 'node:child_process';
 
 const running = new Set();
 
-/** Starts a program. It is killed, with -9, when the benchmark ends before it. */
+/** Starts a program, which gets SIGKILL when the benchmark exits before it. */
 export function start(command, args, options) {
   const child = spawn(command, args, options);
   running.add(child);
@@ -13,9 +13,9 @@ export function start(command, args, options) {
 }
 
 /**
- * Runs a program to its end and returns what it wrote; a non-zero exit is an error that quotes it.
+ * Runs a program to completion and returns its output; a non-zero exit is an error that quotes the output.
  *
- * @param options those of `spawn`, and `onStart`, which is given the process
+ * @param options those of `spawn`, and `onStart`, called with the process
  */
 export function run(command, args, { onStart, ...options } = {}) {
   return new Promise((resolve, reject) => {

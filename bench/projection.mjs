@@ -1,15 +1,15 @@
-// What more processors would give, from what was measured of the core's thread and of the others.
+// Projects throughput with more CPUs from the measured CPU time of the core's thread and of the other threads.
 //
-//   core c, others o (µs for each unit of work) ─► on P processors, one of which the core has: min(1 / c, (P − 1) / o)
+//   core c, others o (µs per unit of work) ─► on P CPUs, one of them for the core: min(1 / c, (P − 1) / o)
 //
-// Assumptions: work of the I/O threads divides evenly, costs stay what they are, clients and the network take nothing.
+// Assumptions: I/O threads share their work evenly, costs stay constant, clients and the network are free.
 
 export const PROCESSORS = [2, 4, 8, 16, 64];
 
 /**
- * @param core µs of the core's thread for each unit
+ * @param core µs of the core's thread per unit
  * @param process µs of all threads
- * @returns by number of processors: units a second, how many I/O threads that takes, and whether the core's thread is the limit
+ * @returns by number of CPUs: units per second, I/O threads needed, and whether the core's thread is the limit
  */
 export function project({ core, process }) {
   const others = process - core;
@@ -35,7 +35,7 @@ export function formatProjection(rows) {
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** Three digits: no more is known. */
+/** Rounds to three significant digits, the accuracy of the measurement. */
 function formatCount(value) {
   return Number(value.toPrecision(3)).toLocaleString('en');
 }

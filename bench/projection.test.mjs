@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatProjection, project } from './projection.mjs';
 
-test('more processors help until the thread of the core is the limit', () => {
+test('more CPUs help until the core thread is the limit', () => {
   const found = project({ core: 2, process: 12 });
   expect(found.map(({ processors, perSecond, threads, isCore }) => [processors, perSecond, threads, isCore])).toEqual([
     [2, 100_000, 1, false],
@@ -12,7 +12,7 @@ test('more processors help until the thread of the core is the limit', () => {
   ]);
 });
 
-test('the table says how many threads the most processors can use, and where the core is the limit', () => {
+test('the table shows the number of I/O threads for the largest CPU count, and where the core is the limit', () => {
   const rows = [{ title: 'reads', without: 8, core: 2, process: 12 }];
   expect(formatProjection(rows).split('\n').at(-1)).toBe(
     '| reads | 125,000 | 100,000 | 300,000 | 500,000 ◆ | 500,000 ◆ | 500,000 ◆ | 5 |',

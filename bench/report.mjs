@@ -1,9 +1,8 @@
-// Rows of figures, and the Markdown table that they make.
+// Formats rows of figures as a Markdown table.
 
 /**
- * A row: what was measured of the incumbent (or another reference) and of Meerkat, in pairs of slices taken one after
- * the other. `must` and `aim` are limits: `{ ratioMin }` and `{ ratioMax }` of Meerkat to the reference, or
- * `{ valueMax }` of Meerkat alone.
+ * A row: figures of the reference (usually Apache's server) and of Meerkat, in pairs of consecutive slices. `must` and
+ * `aim` are limits: `{ ratioMin }` and `{ ratioMax }` of Meerkat to the reference, or `{ valueMax }` of Meerkat alone.
  *
  * @typedef {{ title: string, unit: string, reference: number[], meerkat: number[], must?: object, aim?: object }} Row
  */
@@ -14,7 +13,7 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
-/** Median, smallest and largest of Meerkat to the reference, pair by pair; null without a reference. */
+/** Median, minimum and maximum of the pairwise ratios of Meerkat to the reference; null without a reference. */
 export function ratioOf(row) {
   const ratios = row.meerkat.map((value, i) => value / row.reference[i]).filter(Number.isFinite);
   if (ratios.length === 0) return null;

@@ -11,7 +11,7 @@ test('the ratio is the median over pairs, not that of the medians', () => {
   expect(ratioOf(row)).toEqual({ median: 2, min: 1, max: 4 });
 });
 
-test('a row shows both engines, the ratio with its range, and whether limits are kept', () => {
+test('a row shows both engines, the ratio with its range, and whether limits are met', () => {
   const table = formatTable(
     [
       {

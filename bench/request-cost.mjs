@@ -1,9 +1,9 @@
-// What a request costs the core's thread, without sockets and disk, and what idle sessions take:
+// CPU time of the core's thread per request, without sockets and disk, and the cost of idle sessions:
 //
-//   node --expose-gc bench/request-cost.mjs [REPOSITORY]      another build to compare with, by the path of its repository
+//   node --expose-gc bench/request-cost.mjs [REPOSITORY]      repository of another build to compare with
 //
-// 16 clients ask so much in a turn; a figure is the least of many rounds, which leaves out what else the machine did meanwhile.
-// V8 inlines as much as in `meerkat server`. Garbage collection is part of the figures, that in other threads too.
+// 16 clients send requests in each turn; a figure is the minimum of many rounds, which excludes other load. V8 inlines
+// as much as in `meerkat server`. The figures include garbage collection, also in other threads.
 import { inlineMore } from '../packages/server/dist/compiler.js';
 import { Client, frameOf, OPEN_ACL, OpCode, run, start } from './memory-core.mjs';
 
@@ -21,13 +21,13 @@ const [small, large] = [100, 1024].map((length) => new Uint8Array(length).fill(9
 const createOf = (path) => ({ op: OpCode.create, path, data: small, acl: OPEN_ACL, flags: 0, ttl: -1 });
 const setDataOf = (path, data) => ({ op: OpCode.setData, path, data, version: -1 });
 let last = 0;
-/** One znode after the other, far from each other. */
+/** Successive znodes, far from each other. */
 const somewhere = () => {
   last = (last + 617) % ZNODES;
   return `/znodes/${last}`;
 };
 
-/** Requests of a client in a turn, and what the i-th of client c asks. */
+/** Number of requests per client and turn, and the i-th request of client c. */
 const WORK = {
   'getData, 100 B': [16, () => ({ op: OpCode.getData, path: somewhere(), watch: false })],
   'setData, 100 B': [16, () => setDataOf(somewhere(), small)],
@@ -85,7 +85,7 @@ for (const count of IDLE) {
 }
 process.exit(0);
 
-/** @returns microseconds of processor time */
+/** @returns microseconds of CPU time */
 function leastOf(round) {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < ROUNDS; i++) {

@@ -1,5 +1,5 @@
-// What a znode and a one-shot watch cost a server in memory: resident bytes before and after, each time when it has been quiet
-// for a while.
+// Memory of a server per znode and per one-shot watch: resident bytes before and after, each measured when the server
+// has been idle for a while.
 //
 //   node bench/sizes.mjs [--count 1000000]
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -29,7 +29,7 @@ const row = (title, before, after) =>
     `| ${title} | ${before.toFixed(0)} MB | ${after.toFixed(0)} MB | ${(((after - before) * 2 ** 20) / count).toFixed(0)} |`,
   );
 
-/** A server of its own for each, so that nothing of the one is left for the other. */
+/** A separate server for each measurement, so that they do not affect each other. */
 async function measure(title, fill) {
   const server = new Server(meerkatEngine(), join(directory, title.split(' ')[0]), { snapCount: 2_000_000_000 });
   await server.start();

@@ -1,16 +1,16 @@
-// What `clientThreads` costs and saves, by number of I/O threads, in interleaved slices: processor time of the core's thread and of the
-// whole process for an operation, a watch event, a new session and a ping; how long 1,000 TLS handshakes keep the core's thread
-// away. New sessions are measured beside Apache's server, where that is installed. Linux only: it reads /proc.
+// Cost and gain of `clientThreads`, by number of I/O threads, in interleaved slices: CPU time of the core's thread and
+// of the whole process per operation, watch event, new session and ping; how long 1,000 TLS handshakes block the
+// core's thread. New sessions are compared with Apache's server, if installed. Linux only: it reads /proc.
 //
 //   node bench/threads.mjs [--threads 0,1,2] [--rounds 5] [--secs 3] [--only REGEX] [--node /path/to/node]
 //
 //   --threads   more than 1 needs Node.js 22.12 or later for the server (`--node`)
 //   --rounds    slices of each server and row; the medians are printed
-//   --secs      of a slice
+//   --secs      duration of a slice
 //   --only      rows whose name matches, those of measure/threads.mjs
-//   --node      what the servers run with
+//   --node      Node.js executable of the servers
 //
-// Rows with more sessions than `ulimit -Hn` allows connections are left out, and it says so.
+// Rows with more sessions than `ulimit -Hn` allows are skipped with a message.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,7 +33,7 @@ const { values } = parseArgs({
 });
 const MEERKAT = fileURLToPath(new URL('../packages/cli/bin/meerkat.js', import.meta.url));
 const METER = new URL('cpu-turn-meter.mjs', import.meta.url).href;
-/** Descriptors that a server has besides those of its connections. */
+/** Descriptors of a server other than those of its connections. */
 const OTHER_DESCRIPTORS = 500;
 const only = new RegExp(values.only, 'i');
 const rounds = Number(values.rounds);
@@ -53,10 +53,10 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exi
 
 const descriptorsMax = Number(/Max open files\s+\d+\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 0);
 let starts = 0;
-/** Stands for the number of threads where Apache's server is measured. */
+/** Label of Apache's server, in place of the number of threads. */
 const APACHE = 'Apache';
 
-/** @param row what it asks of its server: `settings`, `isMetered`, `hasSecurePort` */
+/** @param row requirements of the server: `settings`, `isMetered`, `hasSecurePort` */
 async function startServer(threads, row) {
   const node = [values.node, ...(row.isMetered === true ? ['--import', METER] : [])];
   const engine =
@@ -89,7 +89,7 @@ for (const makeRow of THREAD_ROWS) {
     if (round >= 0) found.get(server.threads).push(figures);
   };
   if (row.isOnce === true) {
-    // Memory is measured from a fresh server on.
+    // Memory is measured on a fresh server.
     for (const threads of variants) {
       const server = await startServer(threads, row);
       await turn(server, rounds - 1);

@@ -1,7 +1,7 @@
-// Loaded into a Meerkat server under measurement (`node --import`): what its dearest turn has cost. A turn ends with a
-// callback of setImmediate (packages/server/src/node/turn.ts). What counts is the processor time of the main thread since
-// the end of the turn before, its part of garbage collection included: it stands still while others have the processor.
-// At each SIGUSR2 it writes the most since the last one, in milliseconds, to the file TURN_METER_FILE.
+// Loaded into a Meerkat server under measurement (`node --import`): measures its most expensive turn. A turn ends with
+// a callback of setImmediate (packages/server/src/node/turn.ts). The cost is the CPU time of the main thread since the
+// end of the previous turn, including its share of garbage collection; other processes do not affect it.
+// On SIGUSR2 it writes the maximum since the last signal, in milliseconds, to TURN_METER_FILE.
 import { openSync, readSync, writeFileSync } from 'node:fs';
 
 const file = process.env.TURN_METER_FILE;
@@ -11,7 +11,7 @@ const defer = globalThis.setImmediate;
 let last = spent();
 let most = 0;
 
-/** Nanoseconds, as Linux counts them. */
+/** Nanoseconds of CPU time, from /proc. */
 function spent() {
   const length = readSync(schedstat, text, 0, text.length, 0);
   return Number(text.toString('latin1', 0, length).split(' ')[0]);

@@ -1,5 +1,5 @@
-// Loaded into a Node.js server under measurement (`node --import`): how long its event loop was kept from turning.
-// At each SIGUSR2 it writes the longest delay since the last one, in milliseconds, to the file TURN_METER_FILE.
+// Loaded into a Node.js server under measurement (`node --import`): measures the event loop delay.
+// On SIGUSR2 it writes the longest delay since the last signal, in milliseconds, to TURN_METER_FILE.
 import { writeFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 

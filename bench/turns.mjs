@@ -1,9 +1,9 @@
-// How long the turns of a server are that costly requests take, without sockets, disk and other processes:
+// Duration of a server's turns for expensive requests, without sockets, disk or other processes:
 //
-//   node bench/turns.mjs [REPOSITORY]      another build to compare with, by the path of its repository
+//   node bench/turns.mjs [REPOSITORY]      repository of another build to compare with
 //
-// Each attack is made some times, with the same turns each time: the figure of a turn is its shortest time, which leaves out
-// what else the machine did meanwhile, and most collections of garbage.
+// Each attack is repeated with the same turns: the figure of a turn is its minimum time, which excludes other load and
+// most garbage collections.
 import {
   Client,
   core,
@@ -20,7 +20,7 @@ import {
 const MB = 1_000_000;
 const EMPTY = new Uint8Array(0);
 
-/** @returns milliseconds of each turn until there is nothing left to do */
+/** @returns milliseconds of each turn until there is no more work */
 function turnsOf(client, frame) {
   skipPause();
   const turns = [];
@@ -48,7 +48,7 @@ function measure(title, attack, times = 16) {
 const createOf = (path, flags = 0, acl = OPEN_ACL) => ({ op: OpCode.create, path, data: EMPTY, acl, flags, ttl: -1 });
 const setDataOf = (path) => ({ op: OpCode.setData, path, data: EMPTY, version: -1 });
 
-/** A multi of a megabyte. */
+/** A multi of one megabyte. */
 function multiOf(opsOf) {
   const ops = [];
   for (let i = 0, bytes = 0; ; i++) {

@@ -8,7 +8,7 @@ interface Settings {
   readonly port: number;
 }
 
-/** What a schema of zod, valibot or arktype is, too. */
+/** Like a schema of zod, valibot or arktype. */
 const settingsSchema: StandardSchema<Settings> = {
   '~standard': {
     version: 1,

@@ -9,7 +9,7 @@ import { TestServer } from '@meerkat/testing';
 
 const directory = await mkdtemp(join(tmpdir(), 'fenced-'));
 
-/** Keeps files, and with each the largest token that has written it. One request after the other. */
+/** Stores files, each with the largest token that has written it. Handles one request at a time. */
 let turn: Promise<unknown> = Promise.resolve();
 const files = createServer((request, response) => {
   const put = async (): Promise<void> => {
@@ -17,7 +17,7 @@ const files = createServer((request, response) => {
     const token = BigInt(String(request.headers['fencing-token']));
     const kept = BigInt(await readFile(`${path}.token`, 'utf8').catch(() => '0'));
     if (token >= kept) {
-      // The token first: after a crash in between nothing older gets in.
+      // The token first, so that after a crash in between no older write is accepted.
       await writeFile(`${path}.token`, `${token}`);
       await writeFile(path, request);
     }
@@ -48,9 +48,9 @@ await server.expireSession(annsLock.sessionId);
 const bobsLock = await new Mutex(bob, '/locks/report').acquire();
 await fence(bobsLock, store).write('report', 'by bob');
 
-// A write of Ann's that was under way all the time: the store refuses it.
+// A delayed write of Ann's: the store refuses it.
 console.log(`taken from ann: ${await store.write('report', 'by ann, late', annsLock.token)}`);
-// And once she looks, she does not even ask the store.
+// Once she checks, she does not even ask the store.
 const failure = await fence(annsLock, store)
   .write('report', 'by ann, later')
   .catch((error: unknown) => error);

@@ -28,18 +28,18 @@ const accounts: FencedStore<string, number> = {
 const annsLock = await new Mutex(ann, '/locks/shop').acquire();
 console.log(`ann writes: ${await accounts.write('shop', 90, annsLock.token)}`);
 
-// Ann's process stands still, her session expires, and Bob gets the lock.
+// Ann's process is paused, her session expires, and Bob gets the lock.
 await server.expireSession(annsLock.sessionId);
 const bobsLock = await new Mutex(bob, '/locks/shop').acquire();
 console.log(`bob writes: ${await accounts.write('shop', 80, bobsLock.token)}`);
 
-// Ann continues where she was: after her check of `isHeld`, before her write.
+// Ann resumes after her check of `isHeld`, before her write.
 console.log(`ann writes: ${await accounts.write('shop', 70, annsLock.token)}`);
 console.log(`rows with 80: ${await execute('update account set balance = balance where balance = ?', [80])}`);
 await bobsLock.release();
 close();
 
-/** SQLite in memory, through Python: Node.js 20 has no database of its own. */
+/** SQLite in memory, through Python, because Node.js 20 has no built-in database. */
 function openDatabase(): { execute: Execute; close: () => void } {
   const program = [
     'import json, sqlite3, sys',

@@ -6,7 +6,7 @@ await using writer = await connect(SERVERS);
 await using reader = await connect(SERVERS);
 
 await writer.create('/price', '100');
-// `reader` may be connected to another server, which lags behind. This read waits until it has caught up.
+// `reader` may be connected to a server that lags behind. This read waits until it has caught up.
 const { data } = await reader.get('/price', { codec: text, read: 'linearizable' });
 console.log(data);
 await writer.delete('/price');

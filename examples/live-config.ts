@@ -6,7 +6,7 @@ interface Config {
   readonly rate: number;
 }
 
-/** Usually a library makes this: zod, valibot, arktype and others speak Standard Schema. */
+/** Usually created by a library: zod, valibot, arktype and others implement Standard Schema. */
 const schema: StandardSchema<Config> = {
   '~standard': {
     version: 1,
@@ -23,7 +23,7 @@ await using client = await connect(SERVERS);
 const config = json(schema);
 await client.create('/config', { rate: 10 }, { codec: config });
 
-/** What another client does to the znode meanwhile, one step after each value that is seen. */
+/** Changes by another client, one after each observed value. */
 const steps = [
   () => client.set('/config', { rate: 20 }, { codec: config }),
   () => client.set('/config', '{ "rate": "fast" }'),

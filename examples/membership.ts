@@ -22,7 +22,7 @@ await printMembers();
 await bob.close();
 await observer.delete('/members');
 
-/** Waits for a change, and reads the list together with a new watch: nothing that follows goes unheard. */
+/** Waits for a change, and reads the list together with a new watch, so that no later change is missed. */
 async function printMembers(): Promise<void> {
   await changed;
   const listing = await observer.children('/members', { watch: true });

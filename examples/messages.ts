@@ -23,7 +23,7 @@ for await (const { id, sender, data, acknowledge } of bob.receive()) {
 
 await client.deleteRecursive('/mail');
 
-/** Would write the id beside what the message has done, in the same transaction. */
+/** Would write the id in the same transaction as the message's effects. */
 function remember(_id: string): void {}
 
 // Prints:

@@ -14,11 +14,11 @@ try {
   console.log(`set: ${error.code}, outcome ${error.outcome}`);
 }
 
-// A read is asked again by itself, on the next connection. Here it shows that the write had been carried out.
+// A read is retried automatically on the next connection. Here it shows that the write was applied.
 cutBeforeReply();
 console.log(`get: ${(await client.get('/light', { codec: text })).data}`);
 
-// Setting data on a known version can be repeated: a repetition that finds its own effect counts as done.
+// Setting data on a known version can be repeated: a retry that finds its own effect counts as done.
 const { stat } = await client.get('/light');
 cutBeforeReply();
 const after = await client.setIdempotent('/light', 'off', { version: stat.version });
@@ -34,7 +34,7 @@ try {
 }
 // #endregion
 
-/** Cuts the present connection before the next byte that the server sends. */
+/** Cuts the current connection before the next byte from the server. */
 function cutBeforeReply(): void {
   for (const connection of proxy.connections) void connection.cutAfter({ direction: 'toClient', bytes: 0 });
 }

@@ -18,7 +18,7 @@ async function work(jobs: readonly string[]): Promise<void> {
 
 await work(['wash', 'iron', 'fold']).catch(() => console.log(`stopped, ${client.state}`));
 
-/** One of the jobs loses the connection for a moment, another for longer than the session timeout. */
+/** One job loses the connection for a moment, another for longer than the session timeout. */
 async function doIt(job: string, signal: AbortSignal): Promise<void> {
   console.log(`${job}, ${client.state}`);
   if (job === 'fold') return;

@@ -18,7 +18,7 @@ await presence.whenPresent();
 // #endregion
 console.log((await observer.get('/workers/host1', { codec: text, read: 'linearizable' })).data);
 
-// It is deleted by hand: it is recreated as another znode, with a larger token.
+// Deleted by hand, it is recreated as a new znode with a larger token.
 const token = presence.token ?? 0n;
 await observer.delete('/workers/host1');
 for await (const state of presence) {

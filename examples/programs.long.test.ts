@@ -6,15 +6,15 @@ import { expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** @returns what it printed on standard output. Rejects when it fails, with what it printed in the message */
+/** @returns its standard output. Rejects when it fails, with the output in the message */
 async function run(command: string, args: readonly string[]): Promise<string> {
-  // Vitest's own variables are none of their business; NODE_OPTIONS may carry its loader.
+  // Vitest's environment must not leak into the programs: NODE_OPTIONS may contain its loader.
   const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' };
   const { stdout } = await promisify(execFile)(command, args, { cwd: ROOT, env });
   return stdout;
 }
 
-test('all programs, one after the other, run and let their process end', async () => {
+test('all programs run in sequence, and their process exits', async () => {
   await run('npx', ['tsc', '-b', 'examples']);
   const names = readdirSync(import.meta.dirname)
     .filter((name) => /\.ts$/.test(name) && !/^(run|tls|sasl)\.|\.test\./.test(name))

@@ -5,7 +5,7 @@ import { type Client, connect, joinPath } from '@meerkat/client';
 import { TestServer } from '@meerkat/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
-/** Not programs: what runs them, and what needs a server that does not stand on this machine. */
+/** Not programs: the runner, and files that need a server with TLS or SASL. */
 const OTHERS = ['run.ts', 'tls.ts', 'sasl.ts'];
 
 const PROGRAMS = readdirSync(import.meta.dirname).filter(
@@ -18,14 +18,14 @@ afterEach(() => {
 });
 
 describe('examples', () => {
-  test.each(PROGRAMS)('%s prints what stands at its end', async (name) => {
+  test.each(PROGRAMS)('%s prints the output listed at its end', async (name) => {
     await using server = await TestServer.start();
     vi.stubEnv('ZOOKEEPER', server.connectString);
     const printed: string[] = [];
     vi.spyOn(console, 'log').mockImplementation((...args) => void printed.push(...format(...args).split('\n')));
     await import(join(import.meta.dirname, name));
     expect(withGaps(printed, promisedBy(name))).toEqual(promisedBy(name));
-    // What a program leaves behind would be in the way of its next run against the same server.
+    // Leftover znodes and sessions would affect the next run against the same server.
     expect(server.sessions()).toEqual([]);
     await using client = await connect(server.connectString);
     expect((await pathsBelow(client, '/')).toSorted()).toEqual(EMPTY_TREE);
@@ -51,10 +51,10 @@ function promisedBy(name: string): string[] {
     .map((line) => line.slice(PROMISE_INDENT));
 }
 
-/** `//` and three blanks. */
+/** `//` and three spaces. */
 const PROMISE_INDENT = 5;
 
-/** What was printed, with `…` in the places where the promise has one. */
+/** The output, with `…` wherever the expected output has one. */
 function withGaps(printed: readonly string[], promised: readonly string[]): string[] {
   return printed.map((line, i) => {
     const pattern = (promised[i] ?? '').split('…').map((part) => escaped(part));

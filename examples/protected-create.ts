@@ -6,7 +6,7 @@ await using proxy = await TcpProxy.start({ target: server.port });
 await using client = await connect(proxy.connectString);
 await client.create('/tasks');
 
-// The server creates this znode, but its answer gets lost: which of the children is it?
+// The server creates this znode, but the reply is lost: which of the children is it?
 await loseNextReply();
 try {
   await client.create('/tasks/task-', 'wash', { sequential: true });
@@ -26,7 +26,7 @@ console.log(path.replace(/_c_[-0-9a-f]{36}-/, '_c_<uuid>-')); // /tasks/_c_<uuid
 const { children } = await client.children('/tasks');
 console.log(children.map(withoutProtection).toSorted().join(' '));
 
-/** Cuts the connection before the next byte that the server sends. */
+/** Cuts the connection before the next byte from the server. */
 async function loseNextReply(): Promise<void> {
   const [connection] = proxy.connections;
   void connection?.cutAfter({ direction: 'toClient', bytes: 0 });

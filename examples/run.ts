@@ -2,11 +2,11 @@ import { readdirSync } from 'node:fs';
 import { TestServer } from '@meerkat/testing';
 
 /*
- * Runs programs that stand beside this file, by their names:
+ * Runs programs in this directory, by name:
  *
  *     npm run example -- first-steps
  *
- * The variable ZOOKEEPER names the servers, for instance 127.0.0.1:2181. Without it a server is started in this process.
+ * The variable ZOOKEEPER is the connect string, such as 127.0.0.1:2181. Without it a server is started in this process.
  */
 const known = readdirSync(import.meta.dirname)
   .filter((name) => /^(?!run\.|tls\.|sasl\.).*(?<!\.test)\.[jt]s$/.test(name))

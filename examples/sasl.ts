@@ -5,7 +5,7 @@ export function connectAsBob(servers: string): Promise<Client> {
   return connect(servers, { sasl: digestMd5({ username: 'bob', password: 'builder' }) });
 }
 
-/** By the ticket of `kinit`, or with the keytab of the application. The server proves itself, too. */
+/** With the ticket of `kinit`, or the keytab of the application. The server authenticates itself too. */
 export function connectByTicket(servers: string, keytab?: string): Promise<Client> {
   return connect(servers, { sasl: kerberos({ keytab }) });
 }

@@ -5,7 +5,7 @@ await using server = await TestServer.start();
 await using client = await connect(server.connectString);
 const changes = client.states();
 
-// A server that restarts takes the connection with it, but not the session.
+// A server restart breaks the connection, but not the session.
 await server.restart();
 await print(2);
 

@@ -4,7 +4,7 @@ import { Op, RawClient } from './harness/raw-client.ts';
 import { type AclEntry, record } from './harness/record-builder.ts';
 import { type ServerKind, ServerProcess } from './harness/server-process.ts';
 
-/** `ann:secret`, hashed as the scheme digest does. */
+/** `ann:secret`, hashed as by the digest scheme. */
 const HASH = '7RJfAeIvrl4zdj6sS2fXrQHDvHM=';
 const Perm = { read: 1, write: 2, create: 4, delete: 8, admin: 16 } as const;
 const OWNER: AclEntry = { perms: 31, scheme: 'digest', id: `ann:${HASH}` };
@@ -13,7 +13,7 @@ const NO_AUTH = -102;
 describeWith(['apache'], "on Apache's server", () => testServer('apache'));
 describe('on ours', () => testServer('meerkat'));
 
-/** CVE-2019-0201: getACL showed the hashes of passwords to every client. */
+/** CVE-2019-0201: getACL returned password hashes to every client. */
 function testServer(kind: ServerKind): void {
   let server: ServerProcess;
   let owner: RawClient;
@@ -27,7 +27,7 @@ function testServer(kind: ServerKind): void {
   });
   afterAll(() => server?.dispose());
 
-  /** @param perms of everybody else */
+  /** @param perms of all other clients */
   async function create(path: string, perms: number): Promise<void> {
     const acl = perms === 0 ? [OWNER] : [OWNER, { perms, scheme: 'world', id: 'anyone' }];
     await owner.demand(Op.create, record().ustring(path).buffer('').acls(acl).int(0).build());
@@ -36,7 +36,7 @@ function testServer(kind: ServerKind): void {
   const getAcl = (client: RawClient, path: string) => client.request(Op.getACL, record().ustring(path).build());
   const shows = (body: Buffer, text: string): boolean => body.includes(text);
 
-  test('a client with READ alone sees who, and no hash', async () => {
+  test('a client with READ alone sees the user names, but no hash', async () => {
     await create('/readable', Perm.read);
     const { error, body } = await getAcl(stranger, '/readable');
     expect(error).toBe(0);

@@ -10,7 +10,7 @@ import { Ensemble } from './ensemble/ensemble.ts';
 import { describeWith } from './harness/peers.ts';
 import { ServerProcess, SUPER_CREDENTIALS } from './harness/server-process.ts';
 
-/* What the admin port changes: who may, by which method, what the audit log says of it, and what a server without a quorum answers. */
+/* Changes through the admin port: authorization, HTTP methods, audit log, and answers of a server without a quorum. */
 
 const ANN = 'digest ann:secret';
 const SUPER = `digest ${SUPER_CREDENTIALS}`;
@@ -43,7 +43,7 @@ function idOf(client: Client): string {
   return `0x${BigInt.asUintN(64, client.session?.id ?? 0n).toString(16)}`;
 }
 
-/** Each change that the admin port makes, asked for by ann, and refused to who says nothing. @returns lines of the audit log, without times */
+/** Makes each change as ann, and without authorization, which is refused. @returns audit log lines, without times */
 async function changeAll(server: ServerProcess): Promise<readonly (readonly [string, string, string])[]> {
   const client = await connect(`127.0.0.1:${server.port}`, { sessionTimeoutMs: 60_000 });
   const session = idOf(client);
@@ -75,7 +75,7 @@ async function changeAll(server: ServerProcess): Promise<readonly (readonly [str
   await change('restore', 'restore', 400);
   await change('restore', 'restore', 500, { body: bytes.slice(0, -1) });
   await change('restore', 'restore', 200, { body: bytes });
-  // By GET, as older commands ask, nothing is done, and no line is written.
+  // GET, as used by older commands, changes nothing and is not audited.
   for (const command of ['drain?per_second=10', 'undrain', 'shed?count=1', 'restore']) {
     expect(await ask(server, command, { method: 'GET' }), command).toMatchObject({ status: 405, allow: 'POST' });
   }
@@ -87,7 +87,7 @@ async function changeAll(server: ServerProcess): Promise<readonly (readonly [str
 const OPERATIONS = /\boperation=(?:drain|undrain|shed|restore|endSession)\t/;
 const NO_LIMIT = { 'audit.enable': true, 'admin.rateLimiterIntervalInMS': 0 };
 
-test('each change has a line in the audit log, with who has asked and what came of it', async () => {
+test('each change has a line in the audit log, with the user and the result', async () => {
   await using server = await ServerProcess.start('meerkat', { hasAdmin: true, config: NO_LIMIT });
   onTestFailed(() => console.log(server.output));
   const done = await changeAll(server);
@@ -99,13 +99,13 @@ test('each change has a line in the audit log, with who has asked and what came 
       return `${user === '' ? '' : `user=${user}\t`}ip=127.0.0.1\toperation=${operation}\tresult=${result}`;
     }),
   );
-  // People are told, too.
+  // The server's log reports it too.
   for (const what of ['10 a second, and no sessions are taken', 'sessions are taken again', 'clients sent away: 1']) {
     expect(server.output).toMatch(new RegExp(`${what}.*; the admin command of ann at 127\\.0\\.0\\.1\n`));
   }
 });
 
-test('in JSON each change has an object', async () => {
+test('in JSON format each change is an object', async () => {
   const config = { ...NO_LIMIT, 'audit.format': 'json', 'audit.file': 'audit.json' };
   await using server = await ServerProcess.start('meerkat', { hasAdmin: true, config });
   onTestFailed(() => console.log(server.output));
@@ -122,7 +122,7 @@ test('in JSON each change has an object', async () => {
   );
 });
 
-test('who asks for what takes authorization, and gives none, is told so of every command, with a quorum and without', async () => {
+test('every command that needs authorization refuses requests without it, with and without a quorum', async () => {
   const place = { kind: 'meerkat', hasAdmin: true } as const;
   const ensemble = await Ensemble.start([place, place, place]);
   onTestFailed(() => console.log(ensemble.logs.slice(-20_000)));
@@ -167,7 +167,7 @@ test('who asks for what takes authorization, and gives none, is told so of every
       .toContain('not currently serving requests');
     expect(await codesOf(null)).toEqual(none);
     expect(await codesOf('sasl ann')).toEqual(unknown);
-    // Who has a name learns what is wrong; whether it may is written in a tree that no server has.
+    // With credentials the error is reported; permissions cannot be checked, because no server has the tree.
     const notServing = '200 This ZooKeeper instance is not currently serving requests';
     const noQuorum = expect.stringMatching(/^503 nothing was asked for: this server has no quorum/) as unknown;
     const noTree = expect.stringMatching(/^503 this server has no quorum, .*; a super user may$/) as unknown;
@@ -198,7 +198,7 @@ test('who asks for what takes authorization, and gives none, is told so of every
 const ARGUMENTS: Readonly<Record<string, string>> = { shed: '?count=1', end_session: '?session=0x1' };
 
 describeWith(['packagingTools'], 'the OpenAPI document', () => {
-  test('is what the schema of its version asks for', async () => {
+  test('conforms to the schema of its version', async () => {
     const require = createRequire(fileURLToPath(new URL('../deploy/tools/package.json', import.meta.url)));
     const file = require.resolve('@seriousme/openapi-schema-validator');
     const { Validator } = (await import(pathToFileURL(file).href)) as {
@@ -215,10 +215,10 @@ describeWith(['packagingTools'], 'the OpenAPI document', () => {
   });
 });
 
-test('the command drains an older server, which knows GET alone', async () => {
+test('the command drains an older server, which only supports GET', async () => {
   await using server = await ServerProcess.start('meerkat', { hasAdmin: true });
   const asked: string[] = [];
-  // Stands before a server of today, and answers as an older one does.
+  // A proxy in front of a current server that answers like an older one.
   const older = createServer((request, response) => {
     const { method = '', url = '', headers } = request;
     asked.push(`${method} ${url}`);

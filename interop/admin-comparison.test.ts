@@ -9,7 +9,7 @@ import { Op, RawClient } from './harness/raw-client.ts';
 import { OPEN_ACL, record } from './harness/record-builder.ts';
 import { SERVER_KINDS, type ServerKind, ServerProcess } from './harness/server-process.ts';
 
-/** Commands, and one that there is not: an ensemble's are compared in `ensemble/four-letter-words.long.test.ts`. */
+/** Commands, and an unknown one. Those of ensembles are compared in `ensemble/four-letter-words.long.test.ts`. */
 const COMMANDS =
   `configuration conf connections cons dirs dump environment get_trace_mask gtmk hash initial_configuration is_read_only
   last_snapshot lead leader monitor observers orst ruok server_stats set_trace_mask set_trace_mask?traceMask=7 set_trace_mask?traceMask=x
@@ -17,7 +17,7 @@ const COMMANDS =
     /\s+/,
   );
 
-/** As text, without what differs from run to run. */
+/** The text without values that differ between runs. */
 function normalize(text: string): string {
   return text
     .replaceAll(/("(?:version|zookeeper\.version|initial_configuration)" : )".*"/g, '$1')
@@ -27,7 +27,7 @@ function normalize(text: string): string {
     });
 }
 
-/** Names of all fields, with their types; the order inside `server_stats` is that of a hash table in Java, and of metrics too. */
+/** Names and types of all fields. The order inside `server_stats` and metrics is that of a Java hash table. */
 function shapeOf(text: string, isOrdered: boolean): unknown {
   const fields = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;
@@ -45,7 +45,7 @@ const certificates = mkdtempSync(join(tmpdir(), 'interop-admin-tls-'));
 const { ca: CA, keys: KEYS } = writeCertificates(certificates);
 afterAll(() => rmSync(certificates, { recursive: true }));
 
-/** The keys that Apache's server has for TLS at its admin port. */
+/** The keys of Apache's server for TLS at its admin port. */
 const UNIFIED = {
   'admin.portUnification': true,
   'ssl.quorum.keyStore.location': KEYS,
@@ -144,7 +144,7 @@ describeWith(['apache', 'openssl'], 'the admin port of a server on its own', () 
     );
   });
 
-  test("answers by TLS on the same port as Apache's, and counts who comes without", () => {
+  test("answers with TLS on the same port like Apache's, and counts connections without TLS", () => {
     const ours = secured.get('meerkat') ?? '';
     const theirs = secured.get('apache') ?? '';
     const parts = (text: string): unknown => [

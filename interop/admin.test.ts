@@ -15,7 +15,7 @@ import { Op, RawClient } from './harness/raw-client.ts';
 import { OPEN_ACL, record } from './harness/record-builder.ts';
 import { freePort, ServerProcess } from './harness/server-process.ts';
 
-/** Certificates for the admin ports, and for who asks them. */
+/** Certificates for the admin ports and their clients. */
 const certificates = mkdtempSync(join(tmpdir(), 'interop-admin-tls-'));
 const { ca: CA, keys: KEYS, root: ROOT, ann: ANN } = writeCertificates(certificates);
 afterAll(() => rmSync(certificates, { recursive: true }));
@@ -50,14 +50,14 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
   });
   afterAll(() => server.dispose());
 
-  test('is alive and ready, and says so in words', async () => {
+  test('reports that it is alive and ready', async () => {
     expect(await server.askAdmin('/livez')).toBe('ok');
     const ready = await fetch(`${base}/readyz?verbose`);
     expect(ready.status).toBe(200);
     expect(await ready.text()).toMatch(/^\[\+\]event-loop ok: .*\n(\[\+\].*\n)+readyz check passed\n$/);
   });
 
-  test('shows no secret of the configuration', async () => {
+  test('does not expose secrets of the configuration', async () => {
     const text = (await server.askAdmin('/commands/icfg')) + (await server.askAdmin('/commands/sysp'));
     expect(text).toContain('ssl.keyStore.password=***');
     expect(text).toContain('superDigest=***');
@@ -72,7 +72,7 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(names));
   });
 
-  test('gives a snapshot to whoever has every permission of the root, and to nobody else', async () => {
+  test('returns a snapshot only to clients with all permissions on the root', async () => {
     const client = await RawClient.connect(server.port);
     await client.demand(Op.create, record().ustring('/kept').buffer('x').acls(OPEN_ACL).int(0).build());
     const ask = (authorization: string | null): Promise<Response> =>
@@ -87,13 +87,13 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     expect(answer.headers.get('last_zxid')).toMatch(/^0x[0-9a-f]+$/);
     expect(bytes.subarray(0, 4).toString()).toBe('ZKSN');
     expect(bytes.includes('/kept')).toBe(true);
-    // The address is that of the connection, whatever a header says (CVE-2024-51504).
+    // The address is that of the connection; headers are ignored (CVE-2024-51504).
     const ofAddress = record().int(2).int(31).ustring('ip').ustring('10.9.9.9');
     const both = ofAddress.int(16).ustring('world').ustring('anyone').build();
     await client.demand(Op.setACL, record().ustring('/').raw(both).int(-1).build());
     const headers = { authorization: 'ip', 'x-forwarded-for': '10.9.9.9', forwarded: 'for=10.9.9.9' };
     expect((await fetch(`${base}/commands/snapshot?streaming=true`, { headers })).status).toBe(403);
-    // Read, but not all of them, for everybody.
+    // Everyone has some permissions, including READ, but not all.
     const acl = record().ustring('/').int(1).int(15).ustring('world').ustring('anyone').int(-1).build();
     await client.demand(Op.setACL, acl);
     expect((await ask('digest a:b')).status).toBe(403);
@@ -101,7 +101,7 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     await client.close();
   });
 
-  test('restores a snapshot, ours or one of Apache, for whoever has every permission of the root', async () => {
+  test("restores a snapshot, ours or Apache's, for clients with all permissions on the root", async () => {
     const post = (body: Buffer | null, authorization: string | null, method = 'POST'): Promise<Response> =>
       fetch(`${base}/commands/restore`, {
         method,
@@ -134,14 +134,14 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
       `{\n  "last_zxid" : ${Number(snapshot.headers.get('last_zxid'))},\n  "command" : "restore",\n  "error" : null\n}`,
     ]);
     expect([await exists('/then'), await exists('/now')]).toEqual([0, -101]);
-    // Written by Apache's server 3.8.0; its end does not say the zxid.
+    // Written by Apache's server 3.8.0; it does not end with the zxid.
     const theirs = new URL('../packages/core/src/storage/fixtures/apache-3.8.0/snapshot.a', import.meta.url);
     expect((await post(readFileSync(theirs), 'digest super:test')).status).toBe(200);
     expect([await exists('/then'), await exists('/a')]).toEqual([-101, 0]);
     expect(server.output).toContain('was restored in place of all there was');
   });
 
-  test('takes a certificate for who asks, and none for nobody', async () => {
+  test('authenticates a client by its certificate, and refuses one without', async () => {
     const ask = (...words: readonly string[]): Promise<string> => {
       return throughOpenssl(
         { port: server.adminPort, ca: CA },
@@ -158,11 +158,11 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     await client.close();
     expect(await ask('-cert', ANN, '-key', ANN)).toContain('HTTP/1.1 403 ');
     expect(await ask()).toBe('');
-    // Without TLS the word says nothing.
+    // Without TLS the scheme x509 is refused.
     expect((await fetch(`${base}/commands/archive`, { headers: { authorization: 'x509' } })).status).toBe(401);
   });
 
-  test('is asked by the command with TLS, by whom its certificate names', async () => {
+  test('is used by the command over TLS, with the identity of its certificate', async () => {
     const to = join(certificates, 'backup');
     const meerkat = async (...words: readonly string[]): Promise<string> => {
       const { exitCode, stderr } = await new RunningCommand(words, {}, false).ended;
@@ -180,7 +180,7 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     expect(await meerkat(...drain, '--tls-ca', CA, '--tls-cert', ROOT, '--undo')).toMatch(/^0 /);
   });
 
-  test('has a port for Prometheus with TLS, for who has a certificate', async () => {
+  test('has a Prometheus port with TLS that requires a certificate', async () => {
     const request = ['GET /metrics HTTP/1.1'];
     expect(await throughOpenssl({ port: metricsPort, ca: CA }, request, '-cert', ANN, '-key', ANN)).toContain(
       '# TYPE znode_count gauge',
@@ -188,7 +188,7 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     expect(await throughOpenssl({ port: metricsPort, ca: CA }, request)).toBe('');
   });
 
-  // The second is made of the digits of an IPv6 address, and is a name all the same.
+  // The second consists of hex digits like an IPv6 address, but is a name.
   test.each([
     ['evil.example', 421],
     ['bad.cafe.de', 421],
@@ -196,7 +196,7 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     ['127.0.0.1', 200],
     ['[::1]', 200],
     ['localhost', 200],
-  ])('is called %s: answers with %i', async (host, code) => {
+  ])('called as host %s: answers with %i', async (host, code) => {
     const line = await firstLineOf(
       server.adminPort,
       `GET /commands/ruok HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
@@ -204,7 +204,7 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     expect(line).toContain(`HTTP/1.1 ${code} `);
   });
 
-  test('closes connections with endless headers, and takes no body', async () => {
+  test('closes connections with endless headers, and accepts no body', async () => {
     const ends = await Promise.all([
       firstLineOf(server.adminPort, `GET /livez HTTP/1.1\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`),
       firstLineOf(server.adminPort, `GET /livez HTTP/1.1\r\nHost: localhost\r\n${'X: a\r\n'.repeat(5000)}\r\n`),
@@ -218,7 +218,7 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     expect(await server.askAdmin('/livez')).toBe('ok');
   });
 
-  test('gives a compressed snapshot and takes it back, from an address that a proxy names', async () => {
+  test('returns and restores a compressed snapshot, with an address from a proxy header', async () => {
     const config = { 'snapshot.compression.method': 'gz', 'IPAuthenticationProvider.usexforwardedfor': true };
     await using second = await ServerProcess.start('meerkat', { config, hasAdmin: true });
     const client = await RawClient.connect(second.port);
@@ -240,7 +240,7 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     expect((await ask('restore', '10.9.9.9', bytes)).status).toBe(200);
   });
 
-  test('in use by another program is a warning, and clients are served', async () => {
+  test('in use by another program only causes a warning, and clients are served', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const address = other.address();
@@ -296,7 +296,7 @@ function flip(bytes: Buffer, at: number): Buffer {
   return copy;
 }
 
-/** The first line of what a server answers to some bytes. */
+/** The first line of the server's answer to some bytes. */
 function firstLineOf(port: number, bytes: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes));

@@ -1,4 +1,4 @@
-/** A server beside a client that asks for more than its share: it lives, and the others are served. */
+/** A client that overloads a server: the server survives, and other clients are served. */
 import { execFile, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ import { ServerProcess } from './harness/server-process.ts';
 const MARSHALLING_ERROR = -5;
 const MIB = 1024 * 1024;
 
-/** The second one has an I/O thread for its clients. */
+/** The second one serves its clients in an I/O thread. */
 let servers: readonly ServerProcess[] = [];
 let server: ServerProcess;
 
@@ -52,16 +52,16 @@ function multiReadOf(paths: readonly string[]): Buffer {
 
 interface Attack {
   readonly name: string;
-  /** What the attacker got: how many replies, and how many of each error code. */
+  /** Number of replies of the attacker, and by error code. */
   readonly replies: number | null;
   readonly errors: Readonly<Record<string, number>>;
   readonly fault: string | null;
 }
 
 /**
- * Lets an attack of the bench go on, in a process of its own and with a tenth of its sizes, while another client asks.
+ * Runs an attack of the benchmark in a separate process, at a tenth of its size, while another client sends requests.
  *
- * @returns what the attacker got, and how much memory the server had at most
+ * @returns the attacker's result, and the peak memory of the server
  */
 async function attack(name: string): Promise<{ result: Attack; residentBytes: number }> {
   const attacker = spawn(
@@ -94,12 +94,12 @@ async function attack(name: string): Promise<{ result: Attack; residentBytes: nu
 }
 
 const ATTACKER = fileURLToPath(new URL('../bench/attacks/attacker.mjs', import.meta.url));
-/** Requests of the other client. */
+/** Number of requests of the other client. */
 const WITNESSED = 50;
 const ZNODES = 100_000;
 
 describe('a multiRead', () => {
-  test('of 5,000 times 1 MB is refused, whatever it asks for again and again, and the log tells the limit', async () => {
+  test('of 5,000 times 1 MB is refused each time, and the log names the limit', async () => {
     const client = await RawClient.connect(server.port);
     await client.demand(Op.create, openCreate('/big', Buffer.alloc(1_000_000)).build());
     const body = multiReadOf(new Array<string>(5000).fill('/big'));
@@ -116,7 +116,7 @@ describe('a multiRead', () => {
     await client.close();
   });
 
-  test('within the limit is answered whole, many pieces long', async () => {
+  test('within the limit is answered completely, in many pieces', async () => {
     const client = await RawClient.connect(server.port);
     const { body } = await client.demand(Op.multiRead, multiReadOf(new Array<string>(15).fill('/big')));
     const reader = new RecordReader(body);
@@ -129,7 +129,7 @@ describe('a multiRead', () => {
     await client.close();
   });
 
-  test('of many clients at once gives each what it has asked for, at both servers', async () => {
+  test('of many clients in parallel returns the right data to each, at both servers', async () => {
     for (const { port } of servers) {
       const writer = await RawClient.connect(port);
       const letters = [0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68];
@@ -139,7 +139,7 @@ describe('a multiRead', () => {
         const client = await RawClient.connect(port);
         for (let round = 0; round < 2; round++) {
           const asked = Array.from({ length: 8 }, (_, i) => (first * 3 + round + i * 5) % letters.length);
-          // Two are under way: the second is read while the first may still stand here.
+          // Two in flight: the second is read while the first may still be pending.
           const body = multiReadOf(asked.map((k) => `/letters-${k}`));
           const replies = await Promise.all([client.demand(Op.multiRead, body), client.demand(Op.multiRead, body)]);
           for (const reply of replies) {
@@ -186,7 +186,7 @@ test.for(
   expect(result.replies ?? 1).toBeGreaterThan(0);
 });
 
-test('200,000 watches of a connection that is gone tell nothing, and those that its session sets again tell once', async () => {
+test('200,000 watches of a closed connection do not fire; those that its session sets again fire once', async () => {
   const client = await RawClient.connect(server.port);
   const paths = Array.from({ length: 200_000 }, (_, i) => `/watched-${i}`);
   for (let i = 0; i < paths.length; i += 40_000) {
@@ -216,7 +216,7 @@ function existWatchesOf(paths: readonly string[]): Buffer {
   return body.int(0).build();
 }
 
-test('names of 100,000 children come whole', async () => {
+test('names of 100,000 children are returned completely', async () => {
   const client = await RawClient.connect(server.port);
   const { body } = await client.demand(Op.getChildren, record().ustring('/many/flat').bool(false).build());
   const reader = new RecordReader(body);

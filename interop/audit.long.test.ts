@@ -15,7 +15,7 @@ const multi = (...parts: readonly (readonly [number, Buffer])[]): Buffer => {
 const path = (name: string, version = -1): Buffer => record().ustring(name).int(version).build();
 const setData = (name: string): Buffer => record().ustring(name).buffer('y').int(-1).build();
 
-/** What is audited in a line each, or not at all. */
+/** Requests with one audit line each, or none. */
 const REQUESTS: readonly (readonly [type: number, body: Buffer])[] = [
   [Op.create, create('/a', 0)],
   [Op.create2, create('/a/s-', 2)],
@@ -35,7 +35,7 @@ const REQUESTS: readonly (readonly [type: number, body: Buffer])[] = [
   [Op.create, create('/e', 1)],
 ];
 
-/** Apache's server keeps the identities of a connection in no order. */
+/** Apache's server keeps the identities of a connection unordered. */
 function sortUsers(line: string): string {
   return line.replace(/user=([^\t]*)/, (_, users: string) => `user=${users.split(',').sort().join(',')}`);
 }
@@ -50,7 +50,7 @@ describeWith(['apache'], 'the audit log', () => {
   });
   afterAll(() => Promise.all([...servers.values()].map((server) => server.dispose())));
 
-  /** The lines of this session, without what differs from server to server. */
+  /** The lines of this session, without values that differ between servers. */
   async function audit(server: ServerProcess): Promise<string[]> {
     const client = await RawClient.connect(server.port);
     await client.auth('digest', 'ann:secret');
@@ -62,13 +62,13 @@ describeWith(['apache'], 'the audit log', () => {
     return lines().map((line) => sortUsers(line.slice(line.indexOf(session)).replace(session, '')));
   }
 
-  test('has the lines of Apache', async () => {
+  test("has the same lines as Apache's", async () => {
     const [apache, meerkat] = await Promise.all(SERVER_KINDS.map((kind) => audit(servers.get(kind)!)));
     expect(meerkat).toEqual(apache);
     expect(meerkat?.length).toBeGreaterThan(15);
   });
 
-  test('has the parts of a multi that takes several turns, and what was asked behind it', async () => {
+  test('has the ops of a multi that takes several turns, and the request after it', async () => {
     await using server = await ServerProcess.start('meerkat', { config: { 'audit.enable': true } });
     const client = await RawClient.connect(server.port);
     const parts = Array.from({ length: 5000 }, (_, i) => [1, create(`/many-${i}`, 0)] as const);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { describeWith } from './harness/peers.ts';
 import { ServerProcess } from './harness/server-process.ts';
 
-/** Apache's server has the provider of the scheme sasl here; ours has none that is called so. */
+/** A provider that neither server has. */
 const UNKNOWN = { 'authProvider.1': 'com.example.Badge' };
 
 describeWith(['apache'], 'a class of authProvider that is not known', () => {

@@ -10,7 +10,7 @@ const ALL = 31;
 
 type Id = readonly [scheme: string, id: string];
 
-/* Two servers, asked the same. What they answer is compared as text. */
+/* Both servers get the same requests, and their answers are compared as text. */
 describeWith(['apache'], 'the schemes ensemble and key', () => {
   const servers: ServerProcess[] = [];
 
@@ -24,7 +24,7 @@ describeWith(['apache'], 'the schemes ensemble and key', () => {
   });
   afterAll(() => Promise.all(servers.map((server) => server.dispose())));
 
-  /** What both say, which has to be the same. */
+  /** The answer of both servers, which must be equal. */
   async function both(ask: (client: RawClient) => Promise<unknown>): Promise<unknown> {
     const [apache, meerkat] = await Promise.all(
       servers.map(async ({ port }) => {
@@ -40,7 +40,7 @@ describeWith(['apache'], 'the schemes ensemble and key', () => {
     return meerkat;
   }
 
-  /** The answer to an auth packet, what becomes of the connection, and whom the server knows then. */
+  /** The answer to an auth packet, the state of the connection, and the identities known to the server. */
   async function authenticate(client: RawClient, scheme: string, auth: string | null): Promise<readonly string[]> {
     const body = record().int(0).ustring(scheme).buffer(auth).build();
     const reply = await client.request(Op.auth, body, -4).catch((error: unknown) => error);
@@ -52,7 +52,7 @@ describeWith(['apache'], 'the schemes ensemble and key', () => {
     return [String(error), ...ids.sort()];
   }
 
-  /** Answers only while the connection is there. */
+  /** Whether the connection is closed. */
   async function isGone(client: RawClient): Promise<boolean> {
     return await client.request(Op.ping, Buffer.alloc(0), -2).then(
       () => false,
@@ -75,23 +75,23 @@ describeWith(['apache'], 'the schemes ensemble and key', () => {
     ['BLUE', 'closed without an answer'],
     [' blue', 'closed without an answer'],
     ['blue, green', 'closed without an answer'],
-  ])('a client that means the ensemble %j is treated as by Apache', async (name, answer) => {
+  ])('a client for the ensemble %j is treated as by Apache', async (name, answer) => {
     expect(await both((client) => authenticate(client, 'ensemble', name))).toEqual(expect.arrayContaining([answer]));
   });
 
-  test('an ACL of the scheme ensemble is none', async () => {
+  test('an ACL with the scheme ensemble is invalid', async () => {
     expect(await both((client) => create(client, '/of-ensemble', '', ['ensemble', 'blue']))).toBe(-114);
   });
 
   const OFFERS = ['21', '20', '7', '0', '-14', '+14', ' 14', '007', '7.0', '2147483647', '2147483648', 'x', '', null];
 
-  test('without the znode /key every key is taken', async () => {
+  test('without the znode /key every key is accepted', async () => {
     for (const offer of OFFERS) await both((client) => authenticate(client, 'key', offer));
     expect(await both((client) => authenticate(client, 'key', 'x'))).toEqual(['0', 'ip:127.0.0.1', 'key:']);
   });
 
   test.each(['7', '+7', '-7', '0', '1', '', 'x', ' 7', '2147483648'])(
-    'with %j in /key the same keys are taken as by Apache',
+    'with %j in /key the same keys are accepted as by Apache',
     async (key) => {
       const path = '/key';
       const remove = record().ustring(path).int(-1).build();
@@ -105,7 +105,7 @@ describeWith(['apache'], 'the schemes ensemble and key', () => {
     },
   );
 
-  test('an ACL of the scheme key lets in whom Apache lets in', async () => {
+  test('an ACL with the scheme key grants access as in Apache', async () => {
     const read = record().ustring('/of-key').bool(false).build();
     for (const id of ['', 'x']) {
       await both((client) => create(client, `/of-key${id}`, '', ['key', id]));

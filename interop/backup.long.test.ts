@@ -23,7 +23,7 @@ afterEach(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** Of a znode, null: it is not there. */
+/** A write; null: the znode was deleted. */
 interface Written {
   readonly zxid: number;
   readonly path: string;
@@ -33,11 +33,11 @@ interface Written {
 const TOP = '/load';
 const NAMES = 30;
 
-/** One writer, so that it knows the state behind each of its txns without asking any server. */
+/** The only writer, so that it knows the state after each of its txns without asking a server. */
 class Writer {
-  /** In the order of their zxids. */
+  /** In zxid order. */
   readonly written: Written[] = [];
-  /** Zxids at which the writer knows what there is. */
+  /** Zxids at which the writer knows the state. */
   readonly certain: number[] = [];
   readonly #client: Client;
   readonly #state = new Map<string, string>();
@@ -82,7 +82,7 @@ class Writer {
     }
   }
 
-  /** What there is behind a zxid. */
+  /** The state after a zxid. */
   at(zxid: number): ReadonlyMap<string, string> {
     const state = new Map<string, string>();
     for (const { zxid: when, path, data } of this.written) {
@@ -99,7 +99,7 @@ class Writer {
     else this.#state.set(path, data);
   }
 
-  /** After a write of which nobody knows whether it has happened. */
+  /** Determines the state after a write with an unknown outcome. */
   async #settle(path: string): Promise<void> {
     const found = await this.#client.get(path).catch((error: unknown) => {
       if (isZooKeeperError(error) && error.code === 'NONODE') return null;
@@ -112,7 +112,7 @@ class Writer {
   }
 }
 
-/** The znodes below the top, as a restored directory has them. */
+/** The znodes in a restored directory. */
 async function znodesOf(path: string): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   const file = await openFile(path);
@@ -131,7 +131,7 @@ function start(args: readonly string[]): RunningCommand {
   return command;
 }
 
-/** Ten of the zxids, restored and compared with what the writer knows. */
+/** Restores ten of the zxids and compares them with the writer's state. */
 async function expectStates(backup: string, writer: Writer): Promise<void> {
   const zxids = Array.from(
     { length: 10 },
@@ -184,14 +184,14 @@ describe('a backup that follows a server under load', () => {
     expect(exitCode).toBe(130);
     await client.close();
     await expectStates(backup, writer);
-    // Servers start from a restored state and go on.
+    // Servers start from a restored state and continue.
     const into = join(root, 'into');
     const restored = await start(['restore', backup, '--to', `0x${last.toString(16)}`, '--into', into]).ended;
     expect({ exitCode: restored.exitCode, stderr: restored.stderr }).toEqual({ exitCode: 0, stderr: '' });
     await using again = await ServerProcess.start('meerkat', { directory: into, config: { dataDir: into } });
     const reader = await connect(`127.0.0.1:${again.port}`);
     for (const [path, data] of writer.at(last)) {
-      // Ephemerals go with their sessions, which nobody keeps.
+      // Ephemerals are deleted when their sessions expire.
       const znode = await reader.get(path).catch(() => null);
       if (znode !== null) expect(Buffer.from(znode.data).toString()).toBe(data);
     }
@@ -199,7 +199,7 @@ describe('a backup that follows a server under load', () => {
   });
 });
 
-/** It has its first snapshot: what is written from now on can be restored. */
+/** Waits for the first snapshot: later writes can be restored. */
 async function begun(backup: string): Promise<void> {
   const snapshots = async (): Promise<number> => {
     return (await DirectoryFiles.listOf(join(backup, 'version-2')).catch(() => ({ snapshots: [] }))).snapshots.length;

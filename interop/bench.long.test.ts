@@ -19,7 +19,7 @@ async function bench(args: readonly string[]): Promise<readonly (readonly string
   const directory = mkdtempSync(join(tmpdir(), 'meerkat-bench-'));
   directories.push(directory);
   const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, 'bench/main.mjs'), ...args], {
-    // Nothing is measured here, and Apache's servers and the compiler take less of the machine so.
+    // Reduces the load by Apache's servers and the compiler; nothing is measured here.
     env: { ...process.env, ZKBENCH_DIR: directory, JAVA_TOOL_OPTIONS: SHORT_JAVA.join(' '), CXXFLAGS: '-O0' },
     timeout: 890_000,
   });
@@ -27,7 +27,7 @@ async function bench(args: readonly string[]): Promise<readonly (readonly string
   return rows.slice(2).map((row) => row.split('|').map((cell) => cell.trim()));
 }
 
-/** Times are ignored here: a machine that runs tests measures nothing. Every reply is checked by the load. */
+/** Times are ignored, because other tests run on the machine. The load generator checks every reply. */
 describeWith(['apache', 'compiler'], 'the benchmark of ensembles, in its short form', () => {
   it('measures both engines under load, and finds every acknowledged write after the death of a leader', async () => {
     const amounts = ['--quick', '--pairs', '1', '--warm-up', '0.5'];

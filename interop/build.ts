@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Builds the packages before tests that load them or start the command `meerkat`; quick when nothing has changed. In a new clone
- * nothing is built yet, so what needs packages is imported afterwards.
+ * Builds the packages before tests that load them or start the command `meerkat`; fast when nothing has changed. In a
+ * new clone nothing is built yet, so modules that need the packages are imported afterwards.
  */
 export default async function build(): Promise<void> {
   const root = fileURLToPath(new URL('..', import.meta.url));

@@ -28,7 +28,7 @@ describeWith(['cClientSources'], 'the C client with TLS', () => {
   const trustStorePath = write('authority.pem', authority.certificate);
   const strangersPath = write('stranger.pem', stranger.certificate);
   const keyStorePath = write('server.pem', authority.issue('server', { names: ['IP:127.0.0.1'] }).keyStore);
-  /** The certificate is of this authority, or of one that the server does not know. */
+  /** Certificates of this authority, and of one that the server does not trust. */
   const known = filesOf(authority, 'known');
   const unknown = filesOf(stranger, 'unknown');
   let built: CClient;
@@ -50,16 +50,16 @@ describeWith(['cClientSources'], 'the C client with TLS', () => {
     ]),
   );
 
-  test.each(CONVERSATIONS)('has a session with everything in it: $title', async (conversation) => {
+  test.each(CONVERSATIONS)('has a complete session: $title', async (conversation) => {
     await talk('meerkat', conversation);
   });
 
-  test.each(LIBRARIES)('has a session with everything in it, at an I/O thread: %s', async (library) => {
+  test.each(LIBRARIES)('has a complete session at an I/O thread: %s', async (library) => {
     await talk('meerkat', { library, version: 'TLSv1.3', clientAuth: 'need' }, THREADED.env);
   });
 
   describeWith(['apache'], "at Apache's server", () => {
-    test.each(LIBRARIES)('has a session with everything in it: %s', async (library) => {
+    test.each(LIBRARIES)('has a complete session: %s', async (library) => {
       await talk('apache', { library, version: 'TLSv1.2', clientAuth: 'need' });
     });
   });
@@ -76,19 +76,19 @@ describeWith(['cClientSources'], 'the C client with TLS', () => {
     const tls: TlsStores = { keyStorePath, trustStorePath, clientAuth };
     const config = { 'ssl.protocol': version, 'ssl.enabledProtocols': version };
     await using server = await ServerProcess.start(kind, { tls, config, env });
-    // It always shows one; a server that does not ask sees none.
+    // It always has a certificate; a server that does not request it does not see it.
     const files = clientAuth === 'none' ? unknown : known;
     await using shell = start(library, server, `${trustStorePath},${files}`);
     const isThreaded = library === 'threaded';
     const script = isThreaded ? MULTI_THREADED_SCRIPT : SINGLE_THREADED_SCRIPT;
     expect(await converse(shell, isThreaded ? /CONNECTED_STATE/ : /connected/, script)).toBe(0);
-    // It has closed its session, and did not lose its connection before that.
+    // It has closed its session, and did not lose its connection.
     expect(await server.fourLetterWord('mntr')).toMatch(/^zk_ephemerals_count\t0$/m);
     expect(shell.output).not.toMatch(/CONNECTING_STATE|not connected/);
   }
 
   test.each(VERSIONS)(
-    'is refused when one side has a wrong authority, and the log says whose (%s)',
+    'is refused when one side has a wrong authority, and the log says which side (%s)',
     async (version) => {
       const config = { 'ssl.protocol': version, 'ssl.enabledProtocols': version };
       await using server = await ServerProcess.start('meerkat', { tls: { keyStorePath, trustStorePath }, config });
@@ -114,7 +114,7 @@ describeWith(['cClientSources'], 'the C client with TLS', () => {
     },
   );
 
-  test('comes back to its session, ephemerals and watches when the server was killed', async () => {
+  test('recovers its session, ephemerals and watches after the server was killed', async () => {
     await using server = await ServerProcess.start('meerkat', { tls: { keyStorePath, trustStorePath } });
     await using control = await connect(`127.0.0.1:${server.port}`, { sessionTimeoutMs: 30_000 });
     await control.create('/watched', 'before');
@@ -167,7 +167,7 @@ describeWith(['cClientSources'], 'the C client with TLS', () => {
     }
   });
 
-  /** Each has its session and what belongs to it, until it closes it. */
+  /** Checks that each client has its session with ephemerals and watches, and closes it. */
   async function expectAlive(owners: readonly SessionOwner[], control: Client): Promise<void> {
     await Promise.all(owners.map((owner) => livesOn(owner, 1, control)));
     for (const { client } of owners) {
@@ -183,7 +183,7 @@ describeWith(['cClientSources'], 'the C client with TLS', () => {
       : new ConsoleProcess('/usr/bin/python3', [SINGLE_THREADED, address, '30000', built.library, files]);
   }
 
-  /** Of a client: `certificate,key,password`. */
+  /** Files of a client: `certificate,key,password`. */
   function filesOf(issuer: CertificateAuthority, name: string): string {
     const { certificate, key } = issuer.issue(name);
     return `${write(`${name}.crt`, certificate)},${write(`${name}.key`, key)},none`;

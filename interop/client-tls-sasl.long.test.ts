@@ -10,12 +10,12 @@ import { makeNodeTransport } from '../packages/client/src/transport/node-transpo
 import { describeWith } from './harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from './harness/server-process.ts';
 
-/** User name and password as the server has them. */
+/** User name and password configured at the server. */
 const BOB = { username: 'bob', password: 'builder' };
-/** Outside of ISO 8859-1, where the rules for the hash are different. */
+/** Outside of ISO 8859-1, where the hash is computed differently. */
 const LUKASZ = { username: 'Łukasz', password: 'żółć' };
 
-/** Enough for one attempt at least, however busy the machine is. */
+/** Enough for at least one attempt, even on a busy machine. */
 const FAIL_AFTER_MS = 5000;
 
 const clients: Client[] = [];
@@ -58,7 +58,7 @@ for (const kind of SERVER_KINDS) {
       expect(await changed).toMatchObject({ type: 'changed', path: '/tls' });
     });
 
-    test('large values and many requests in flight arrive unharmed', async () => {
+    test('large values and many requests in flight arrive intact', async () => {
       const client = await open(strict.securePort, { tls: tlsOf(alice) });
       const values = Array.from({ length: 20 }, (_, i) =>
         new Uint8Array(500_000).map((_, at) => (at * (i + 3)) & 0xff),
@@ -79,7 +79,7 @@ for (const kind of SERVER_KINDS) {
       expect((await owner.get('/of-alice')).stat.version).toBe(0);
     });
 
-    test('a renewed certificate is shown at the next connection, in the same session', async () => {
+    test('a renewed certificate is presented on the next connection, in the same session', async () => {
       let pair = alice;
       const client = await open(strict.securePort, { tls: () => tlsOf(pair) });
       const sessionId = client.session?.id;
@@ -96,7 +96,7 @@ for (const kind of SERVER_KINDS) {
       expect(await transport.probe(target, 'ruok', 60_000)).toBe('imok');
     });
 
-    test('SASL goes through TLS, and the connection has both identities', async () => {
+    test('SASL works over TLS, and the connection has both identities', async () => {
       const client = await open(strict.securePort, { tls: tlsOf(alice), sasl: digestMd5(BOB) });
       const identities = (await client.whoAmI()).map(({ scheme, user }) => `${scheme}:${user}`);
       expect(identities).toEqual(expect.arrayContaining(['x509:CN=alice,O=Meerkat', 'sasl:bob']));
@@ -107,15 +107,15 @@ for (const kind of SERVER_KINDS) {
       expect((await client.whoAmI()).map(({ scheme }) => scheme)).toEqual(['ip']);
     });
 
-    // Side by side, because each waits until its time is over.
-    describe.concurrent('the error of a connection that cannot be says why:', () => {
+    // In parallel, because each waits for its timeout.
+    describe.concurrent('the error of a failed connection states the reason:', () => {
       test('the client has no certificate', async () => {
         const { attempts } = await fail(strict.securePort, { tls: { ca: authority.cert } });
-        // The alert may be lost when the server closes behind it.
+        // The alert may be lost when the server closes the connection after it.
         expect(attempts[0]?.detail).toMatch(/alert|may have refused the certificate of this client, or miss one/);
       });
 
-      test('the server has the name of another', async () => {
+      test("the server's certificate has another name", async () => {
         const { attempts } = await fail(lenient.securePort, { tls: { ca: authority.cert } });
         expect(attempts[0]).toMatchObject({ failure: 'tls', detail: expect.stringContaining('127.0.0.1') });
       });
@@ -154,7 +154,7 @@ describeWith(['apache'], 'our client with SASL DIGEST-MD5 (apache)', () => {
     expect(identities.sort()).toEqual(['ip:127.0.0.1', `sasl:${user.username}`]);
   });
 
-  test('an ACL lets the user in and others not, on later connections too', async () => {
+  test('an ACL admits the user and no others, also on later connections', async () => {
     const client = await open(server.port, { sasl: digestMd5(BOB) });
     await client.create('/of-bob', 'x', { acl: [acl.sasl('bob')] });
     await client.moveTo();
@@ -189,7 +189,7 @@ async function open(port: number, options: Omit<ConnectOptions, 'servers'>): Pro
   return client;
 }
 
-/** Tries in vain until the time is over. */
+/** Expects connect to fail, and returns its error. */
 async function fail(port: number, options: Omit<ConnectOptions, 'servers'>): Promise<ConnectError> {
   const error: unknown = await open(port, {
     connectTimeoutMs: FAIL_AFTER_MS,

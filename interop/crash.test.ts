@@ -15,7 +15,7 @@ interface Case {
   readonly kind: ServerKind;
   readonly crashes: number;
   readonly config?: Readonly<Record<string, number | string>>;
-  /** Of a snapshot's name. */
+  /** Suffix of snapshot names. */
   readonly suffix?: string;
 }
 
@@ -35,7 +35,7 @@ const CASES: readonly Case[] = [
 for (const { name, kind, crashes, config = {}, suffix = '' } of CASES) {
   describeWith(kind === 'apache' ? ['apache'] : [], `a server killed while it is written to (${name})`, () => {
     test(`has every acknowledged write after each of ${crashes} restarts`, async () => {
-      // Snapshots are taken all the time, so that some of the crashes fall into one.
+      // Snapshots are taken continuously, so that some crashes happen during one.
       await using server = await ServerProcess.start(kind, { config: { snapCount: 200, ...config } });
       const ledger = new Ledger();
       await ledger.prepare(server.port);
@@ -46,7 +46,7 @@ for (const { name, kind, crashes, config = {}, suffix = '' } of CASES) {
       for (let crash = 0; crash < crashes; crash++) {
         await writeUntilKilled(server, ledger, sessions, 50 + random.below(400));
         await server.restart();
-        // The sessions come back too, and with them the ephemerals that they own.
+        // The sessions are resumed too, with their ephemerals.
         sessions = await Promise.all(sessions.map((session) => reconnect(server.port, session)));
         for (const session of sessions) await ledger.check(session);
       }
@@ -58,7 +58,7 @@ for (const { name, kind, crashes, config = {}, suffix = '' } of CASES) {
   });
 }
 
-/** The signal comes while many requests are under way, after some number of replies. */
+/** Kills the server after some number of replies, while many requests are in flight. */
 async function writeUntilKilled(
   server: ServerProcess,
   ledger: Ledger,

@@ -12,7 +12,7 @@ import { type ServerKind, ServerProcess } from './harness/server-process.ts';
 
 const NO_NODE = -101;
 
-/** How the first server ends before the second one opens its directory. */
+/** How the first server stops before the second one opens its directory. */
 type Ending = 'stop' | 'kill';
 
 // Small, so that a directory has several snapshots and logs.
@@ -24,12 +24,12 @@ describeWith(['apache'], 'a data directory', () => {
     ['meerkat', 'apache'],
   ] as const) {
     test.each<Ending>(['stop', 'kill'])(
-      `goes from ${first} to ${second} and back with every znode and session, after a %s`,
+      `moves from ${first} to ${second} and back with every znode and session, after a %s`,
       async (ending) => {
         await using server = await ServerProcess.start(first, { config: CONFIG });
         const session = await fill(server.port, '/first');
         const mismatches = await handOver(server, second, ending);
-        // An Apache server may log a digest that its tree never had; we never do.
+        // An Apache server may log a wrong digest; ours never does.
         if (first === 'meerkat') expect(mismatches).toBe(0);
         await checkSession(server.port, session);
 
@@ -47,7 +47,7 @@ describeWith(['apache'], 'a data directory', () => {
 });
 
 describeWith(['apache'], "a log with holes of Apache's server", () => {
-  test('is read whole by ours, which says so, and continues; then Apache reads both', async () => {
+  test('is read completely by ours with a warning, and continued; then Apache reads both', async () => {
     await using server = await ServerProcess.start('apache', { config: { preAllocSize: 64 } });
     const client = await RawClient.connect(server.port);
     const paths = ['/a', '/b', '/c', '/d'];
@@ -73,7 +73,7 @@ describeWith(['apache'], "a log with holes of Apache's server", () => {
   });
 });
 
-/** Apache's server gives it a zxid, fails, and logs nothing. */
+/** Apache's server assigns it a zxid, fails, and logs nothing. */
 function multiWithNullPath(): Buffer {
   const deletion = record().int(Op.delete).bool(false).int(-1).ustring(null).int(-1);
   return deletion.int(-1).bool(true).int(-1).build();
@@ -88,9 +88,9 @@ async function exists(client: RawClient, path: string): Promise<boolean> {
 }
 
 /**
- * Ends the server, starts the other program on the directory, and compares what the two show.
+ * Stops the server, starts the other program on the directory, and compares their trees.
  *
- * @returns how many digests in the log are not those of the tree
+ * @returns the number of digests in the log that differ from those of the tree
  */
 async function handOver(server: ServerProcess, to: ServerKind, ending: Ending): Promise<number> {
   const before = await dumpTree(server.port);
@@ -98,15 +98,15 @@ async function handOver(server: ServerProcess, to: ServerKind, ending: Ending): 
   if (ending === 'stop') await server.stop();
   else await server.kill();
   const copy = mkdtempSync(join(tmpdir(), 'interop-copy-'));
-  // Without the socket by which a killed server held the directory.
+  // Without the lock socket of a killed server.
   cpSync(server.directory, copy, { recursive: true, filter: (path) => !path.endsWith('.hold') });
   await server.restart(to);
   const after = await dumpTree(server.port);
   expect(Object.keys(before).length).toBeGreaterThan(100);
   expect(after).toEqual(before);
 
-  // Every transaction carries the digest of the tree after it: replaying them compares all of them. Should one differ, the
-  // other program must find the same.
+  // Every txn contains the digest of the tree after it, so a replay checks all of them. Both programs must find the
+  // same mismatches.
   const mismatches = await mismatchesOf(server);
   if (mismatches > 0) {
     await using other = await ServerProcess.start(to === 'apache' ? 'meerkat' : 'apache', {
@@ -131,7 +131,7 @@ function hashes(text: string): Map<string, string> {
   return new Map([...text.matchAll(/^([0-9a-f]+): (-?\d+)$/gm)].map((match) => [match[1] ?? '', match[2] ?? '']));
 }
 
-/** The session of the ended server comes back to the other one with its id and password, and still owns its znodes. */
+/** Resumes the session of the stopped server at the other one, with its id, password and ephemerals. */
 async function checkSession(port: number, session: SurvivingSession): Promise<void> {
   const client = await RawClient.connect(port, session.credentials);
   expect(client.sessionId).toBe(session.credentials.sessionId);

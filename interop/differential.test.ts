@@ -9,7 +9,7 @@ import { type ServerKind, ServerProcess } from './harness/server-process.ts';
 const SEED = 1;
 
 describeWith(['apache'], 'a random script, reply by reply', () => {
-  // The comparison itself, where there is nothing to find.
+  // Checks the comparison itself: no difference is expected.
   if (isLong) {
     test('shows no difference between two Apache servers', async () => {
       const report = await compare('apache', 2_000);
@@ -19,7 +19,7 @@ describeWith(['apache'], 'a random script, reply by reply', () => {
 
   test('shows only known differences between Apache and Meerkat', async () => {
     const report = await compare('meerkat', isLong ? 10_000 : 2_000);
-    // The script is worth something only while it reaches most of what the server can say.
+    // The script is only useful if it reaches most results.
     expect(report.outcomes.size).toBeGreaterThan(isLong ? 100 : 45);
     expect(report.notifications).toBeGreaterThan(isLong ? 500 : 50);
   });

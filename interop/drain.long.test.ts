@@ -7,9 +7,9 @@ import { RunningCommand } from './cli/harness.ts';
 import { Ensemble } from './ensemble/ensemble.ts';
 import { startWriter } from './ensemble/load.ts';
 
-/* Planned work: clients leave a server before it stops, and are spread over all servers again; the pause is measured. */
+/* Maintenance: a server is drained before it stops, and clients are rebalanced later; the pause is measured. */
 
-test('clients leave a server that is drained with their sessions, and come back when they are spread evenly', async () => {
+test('clients leave a drained server with their sessions, and return on rebalancing', async () => {
   const place = { kind: 'meerkat', hasAdmin: true } as const;
   const ensemble = await Ensemble.start([place, place, place], { maxClientCnxns: 0 });
   const run = (...args: string[]) => new RunningCommand(args, {}, false).ended;
@@ -25,7 +25,7 @@ test('clients leave a server that is drained with their sessions, and come back 
     const [one, two, three] = ensemble.members;
     const [first = ''] = places;
 
-    // A client that writes all the time: how long is it not answered?
+    // A client that writes continuously, to measure the longest time without a reply.
     let [longestMs, isOver, writes] = [0, false, 0];
     const writer = await connect(ensemble.connectString, {
       sessionTimeoutMs: 30_000,
@@ -59,7 +59,7 @@ test('clients leave a server that is drained with their sessions, and come back 
       `drain: a writer waited ${Math.round(pauseOfDrainMs)} ms at most, ${Math.round(pauseOfRestartMs)} ms while the drained server was restarted (${writes} writes)`,
     );
 
-    // Nobody has come back by itself; what each of the others has above its third is too many.
+    // No client has returned by itself; each other server has more than its third.
     const ports = [one, two, three].map((member) => member?.server.adminPort).join(',');
     const even = ['rebalance', '--server', places.join(','), '--http-port', ports, '-o', 'json'];
     const before = JSON.parse((await run(...even, '--dry-run')).stdout) as { connections: number; closed: number }[];
@@ -77,7 +77,7 @@ test('clients leave a server that is drained with their sessions, and come back 
       )
       .toBeGreaterThan(6);
 
-    // Sessions and what they own are what they were.
+    // Sessions and their ephemerals are unchanged.
     for (const [i, client] of clients.entries()) {
       expect((await client.get(`/mine-${i}`)).stat.ephemeralOwner).toBe(sessions[i]);
     }
@@ -88,14 +88,14 @@ test('clients leave a server that is drained with their sessions, and come back 
   }
 });
 
-test('a rolling restart that the command leads, servers drained before or not, loses no session and no acknowledged write, and has the leader last', async () => {
+test('a rolling restart by the command loses no session or acknowledged write, and ends with the leader', async () => {
   const place = { kind: 'meerkat', hasAdmin: true } as const;
   const ensemble = await Ensemble.start([place, place, place, { ...place, isObserver: true }]);
   const restarted: number[] = [];
   const restart = async (port: number): Promise<void> => {
     const { id, server } = ensemble.members.find((member) => member.server.port === port)!;
     restarted.push(id);
-    // Every second one.
+    // Drains every second server first.
     if (restarted.length % 2 === 1) {
       const args = ['drain', '--server', `127.0.0.1:${port}`, '--http-port', String(server.adminPort)];
       const { exitCode, stderr } = await new RunningCommand(args, {}, false).ended;
@@ -104,7 +104,7 @@ test('a rolling restart that the command leads, servers drained before or not, l
     await server.stop();
     await server.restart();
   };
-  // The command has a shell; this process has the servers.
+  // The command runs a shell script, but this process controls the servers.
   const control = createServer((request, response) => {
     restart(Number(request.url?.slice(1))).then(
       () => response.end(),
@@ -140,7 +140,7 @@ test('a rolling restart that the command leads, servers drained before or not, l
   }
 });
 
-test('whoever has not all permissions of the root drains nothing', async () => {
+test('draining requires all permissions on the root', async () => {
   const ensemble = await Ensemble.start([{ kind: 'meerkat', hasAdmin: true }]);
   const [one] = ensemble.members;
   const client = await connect(ensemble.connectString);

@@ -11,7 +11,7 @@ import { MEERKAT_COMMAND } from './harness/meerkat-command.ts';
 import { describeWith } from './harness/peers.ts';
 import { ServerProcess, SUPER_CREDENTIALS } from './harness/server-process.ts';
 
-/* An administrator ends sessions of other clients: at any server of an ensemble, by HTTP and by the command. */
+/* An administrator ends sessions of other clients: at any server of an ensemble, by HTTP and with the command. */
 
 const OURS: Place = { kind: 'meerkat', hasAdmin: true };
 const CLIENT = { sessionTimeoutMs: 60_000 };
@@ -32,19 +32,19 @@ function idOf(client: Client): string {
   return `0x${BigInt.asUintN(64, client.session?.id ?? 0n).toString(16)}`;
 }
 
-/** The client notices, and begins another session. */
+/** Expects that the client is notified and starts a new session. */
 async function expectEnded(client: Client, session: string): Promise<void> {
   await expect.poll(() => idOf(client), { timeout: 60_000 }).not.toBe(session);
   await client.close({ timeoutMs: 1000 }).catch(() => {});
 }
 
-test('a session ends at whatever server it is asked of, and with it what it holds', async () => {
+test('any server can end a session, which deletes its ephemerals', async () => {
   const ensemble = await Ensemble.start([OURS, OURS, OURS, { ...OURS, isObserver: true }], { 'audit.enable': true });
   onTestFailed(() => console.log(ensemble.logs.slice(-20_000)));
   try {
     const watcher = await connect(ensemble.connectString);
     for (const { id, server } of ensemble.members) {
-      // Its client is at the next server.
+      // The client is connected to the next server.
       const next = ensemble.members[id % ensemble.members.length]!.server;
       const client = await connect(`127.0.0.1:${next.port}`, CLIENT);
       const session = idOf(client);
@@ -55,7 +55,7 @@ test('a session ends at whatever server it is asked of, and with it what it hold
       const found = { session, ephemerals: 1, ephemeral_paths: [`/held-${id}`], error: null };
       expect(await ask(server, session, 'GET')).toMatchObject({ status: 200, body: { ...found, is_ended: false } });
       expect(await ask(server, session)).toMatchObject({ status: 200, body: { ...found, is_ended: true } });
-      // A watcher whose server was behind is told of the creation first.
+      // A watcher whose server lagged behind gets the creation first.
       await expect.poll(() => gone.take()?.type, { timeout: 60_000 }).toBe('deleted');
       await gone.close();
       await expectEnded(client, session);
@@ -64,7 +64,7 @@ test('a session ends at whatever server it is asked of, and with it what it hold
         .poll(() => server.output)
         .toContain(`session=${session}\tuser=127.0.0.1\tip=127.0.0.1\toperation=endSession\tresult=success`);
       expect(server.output).toContain(`session ${session} was ended by the admin command of 127.0.0.1`);
-      // Nothing was silent, and no server says so.
+      // The session did not expire, and no server logs that.
       expect(ensemble.logs).not.toContain(`session ${session} has expired`);
     }
     await watcher.close();
@@ -73,7 +73,7 @@ test('a session ends at whatever server it is asked of, and with it what it hold
   }
 });
 
-test('no session ends for who lacks a permission of the root, and none by GET or by an id that is none', async () => {
+test('a request without all permissions on the root, by GET or with an invalid id ends no session', async () => {
   await using server = await ServerProcess.start('meerkat', { hasAdmin: true });
   const client = await connect(`127.0.0.1:${server.port}`, CLIENT);
   const session = idOf(client);
@@ -90,8 +90,8 @@ test('no session ends for who lacks a permission of the root, and none by GET or
   await expectEnded(client, session);
 });
 
-test('a server without a quorum ends nothing and says so; a leader that loses it does not know what came of it', async () => {
-  // Long enough for the leader to be asked before it notices.
+test('a server without a quorum refuses; a leader that loses its quorum reports an unknown outcome', async () => {
+  // Long enough to send the request before the leader notices.
   const ensemble = await Ensemble.start([OURS, OURS, OURS], { syncLimit: 20 });
   onTestFailed(() => console.log(ensemble.logs.slice(-20_000)));
   try {
@@ -100,7 +100,7 @@ test('a server without a quorum ends nothing and says so; a leader that loses it
     const client = await connect(ensemble.connectString, CLIENT);
     const session = idOf(client);
     for (const { server } of others) await server.pause();
-    // It leads on until it notices; nothing is committed any more.
+    // It keeps leading until it notices, but nothing is committed.
     const asked = await ask(leader.server, session);
     expect([asked.status, asked.body['error']]).toEqual([504, expect.stringContaining('it may end yet')]);
     await expect.poll(async () => (await ask(leader.server, session)).status, { timeout: 60_000 }).toBe(503);
@@ -137,7 +137,7 @@ test('a local session ends at its own server, which the command finds', async ()
   }
 });
 
-test('the command says what would go, asks for credentials and an admin port', async () => {
+test('the command shows what would be deleted, and requires credentials and an admin port', async () => {
   await using server = await ServerProcess.start('meerkat', { hasAdmin: true });
   const place = ['--server', `127.0.0.1:${server.port}`];
   const port = ['--http-port', `${server.adminPort}`];
@@ -163,7 +163,7 @@ test('the command says what would go, asks for credentials and an admin port', a
   await expectEnded(client, session);
 });
 
-test('with TLS it is the certificate that ends sessions, and nobody without one', async () => {
+test('with TLS ending sessions requires a certificate', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'end-session-tls-'));
   try {
     const { config, ca, root, ann } = writeCertificates(directory);
@@ -187,7 +187,7 @@ test('with TLS it is the certificate that ends sessions, and nobody without one'
 });
 
 describeWith(['tmux'], 'on a terminal', () => {
-  test('the command names the client and what goes with its session, and ends it after a yes alone', async () => {
+  test('the command shows the client and what its session holds, and ends it only after confirmation', async () => {
     await using server = await ServerProcess.start('meerkat', { hasAdmin: true });
     const client = await connect(`127.0.0.1:${server.port}`, CLIENT);
     const session = idOf(client);
@@ -219,7 +219,7 @@ describeWith(['tmux'], 'on a terminal', () => {
 });
 
 describeWith(['apache'], "with Apache's servers", () => {
-  test('one of ours that follows a leader of theirs ends sessions at both', async () => {
+  test('our server that follows an Apache leader ends sessions at both', async () => {
     const ensemble = await Ensemble.start([{ kind: 'apache' }, { kind: 'apache' }, OURS]);
     onTestFailed(() => console.log(ensemble.logs.slice(-20_000)));
     try {
@@ -237,7 +237,7 @@ describeWith(['apache'], "with Apache's servers", () => {
     }
   });
 
-  test('the command says that theirs have no such thing', async () => {
+  test('the command reports that Apache servers do not support it', async () => {
     await using server = await ServerProcess.start('apache', { hasAdmin: true });
     const client = await connect(`127.0.0.1:${server.port}`, CLIENT);
     const place = ['--server', `127.0.0.1:${server.port}`, '--http-port', `${server.adminPort}`];

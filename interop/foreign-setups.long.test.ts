@@ -11,13 +11,13 @@ import { FOREIGN_JAAS, FOREIGN_SETUPS } from '../packages/server/src/config/test
 import { describeWith } from './harness/peers.ts';
 
 /*
- * The set-ups with their stores, as servers. Nothing but places is changed in their files: directories, addresses and ports.
- * The stores are made by keytool and openssl, as theirs are.
+ * Runs servers with the secured set-ups of other projects. In their files only directories, addresses and ports are
+ * changed. The stores are created with keytool and openssl, like theirs.
  */
 
 const run = promisify(execFile);
 
-/** As whom a client comes, and what the servers take it for. */
+/** The credentials of a client, and the identity seen by the servers. */
 interface Visit {
   readonly port: 'client' | 'secure';
   readonly withTls: boolean;
@@ -98,7 +98,7 @@ describeWith(['apache', 'openssl'], "others' secured set-ups", () => {
   });
   afterAll(() => rmSync(directory, { recursive: true }));
 
-  /** The file of one server, with the places of this machine. */
+  /** The configuration of one server, with the paths and addresses of this machine. */
   function place(
     text: string,
     id: number,
@@ -129,7 +129,7 @@ describeWith(['apache', 'openssl'], "others' secured set-ups", () => {
     const starts = Array.from({ length: count }, async (_, i) => {
       const data = join(directory, title.replaceAll(/\W/g, ''), String(i + 1));
       mkdirSync(data, { recursive: true });
-      // Under test nothing is open to others.
+      // Listens on loopback only during tests.
       const more = [
         'clientPortAddress=127.0.0.1',
         'secureClientPortAddress=127.0.0.1',
@@ -158,7 +158,7 @@ describeWith(['apache', 'openssl'], "others' secured set-ups", () => {
   }
 
   test.each(Object.entries(FOREIGN_SETUPS))(
-    '%s: starts, knows its clients, and serves one tree',
+    '%s: starts, identifies its clients, and serves one tree',
     async (title, text) => {
       await startAll(text, title);
       const visits = VISITS[title]!;
@@ -171,7 +171,7 @@ describeWith(['apache', 'openssl'], "others' secured set-ups", () => {
         await reader.sync();
         expect(await reader.exists(`/visit-${i}`)).not.toBeNull();
       }
-      // Who has neither a certificate nor the password gets nowhere.
+      // A client without a certificate or password has no access.
       const stranger = visits.find(({ login, withTls }) => withTls || login !== undefined)!;
       const wrong = stranger.login === undefined ? {} : { sasl: digestMd5({ ...stranger.login, password: 'wrong' }) };
       const address = stranger.port === 'secure' ? servers[0]!.secureAddress! : servers[0]!.address;

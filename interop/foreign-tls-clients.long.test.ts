@@ -53,7 +53,7 @@ describeWith(['apache', 'kazoo', 'openssl'], 'foreign clients with TLS at our se
     },
   );
 
-  test("Apache's shell has a session with a certificate, whose subject it is told", async () => {
+  test("Apache's shell has a session with a certificate, and sees its subject", async () => {
     expect(await shell('whoami')).toContain('x509: CN=kazoo,O=Test');
     await shell('create', '/of-shell', 'text');
     expect(await shell('get', '/of-shell')).toContain('text');
@@ -76,15 +76,15 @@ describeWith(['apache', 'kazoo', 'openssl'], 'foreign clients with TLS at our se
           (error) => error,
         );
       expect((await ask('-quiet -cert client.crt -key client.key')).stdout).toMatch(/imok$/);
-      // It waits for the server to close, and so for the alert.
+      // Waits for the server to close, and so for the alert.
       const { stdout } = await ask('-ign_eof');
       expect(stdout).not.toContain('imok');
-      // Node.js may close the connection before its alert has left.
+      // Node.js may close the connection before its alert is sent.
       expect(stdout).toMatch(/alert (certificate required|handshake failure)|unexpected eof/);
     },
   );
 
-  test("a certificate with the name of its authority, as the C client's test suite makes them, is refused, and the log says why", async () => {
+  test("a certificate with its authority's name, as in the C client's tests, is refused with a log line", async () => {
     write('none.cnf', 'subjectKeyIdentifier=none\nauthorityKeyIdentifier=none\n');
     const make = '-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /O=Same';
     for (const command of [
@@ -119,7 +119,7 @@ describeWith(['apache', 'kazoo', 'openssl'], 'foreign clients with TLS at our se
     expect((await ask('-sess_in session')).stdout).toMatch(/^Reused, TLSv1\.2/m);
   });
 
-  /** One command of Apache's shell. */
+  /** Runs one command of Apache's shell. */
   async function shell(...command: readonly string[]): Promise<string> {
     const { stdout, stderr } = await run('java', shellArguments('ca.pem', ...command));
     return stdout + stderr;

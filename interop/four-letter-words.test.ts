@@ -4,10 +4,10 @@ import { fourLetterWord, SERVER_KINDS, ServerProcess } from './harness/server-pr
 
 describeWith(['apache'], 'a four-letter word outside the whitelist', () => {
   describe.each(SERVER_KINDS)('%s', (kind) => {
-    test('is refused at once, stmk without its eight bytes too', async () => {
+    test('is refused at once, also stmk without its eight bytes', async () => {
       await using server = await ServerProcess.start(kind, { config: { '4lw.commands.whitelist': 'srvr' } });
       for (const word of ['stmk', 'ruok']) {
-        // Nothing follows the word: who waited for more would not answer within this time.
+        // Nothing follows the word: a server that waits for more would not answer within this time.
         expect(await fourLetterWord(server.port, word, 5000)).toBe(
           `${word} is not executed because it is not in the whitelist.\n`,
         );

@@ -11,17 +11,17 @@ const TIMEOUT_MS = 300_000;
 
 const ATTEMPTS = 8;
 
-describeWith(['apache'], 'every op with every field of its record wrong in every way', () => {
-  describe('is answered, or the connection closed, as by Apache', () => {
-    test('by a server of its own', async () => {
+describeWith(['apache'], 'every op with every invalid value of each field', () => {
+  describe('is answered, or the connection is closed, as by Apache', () => {
+    test('by a standalone server', async () => {
       await using reference = await ServerProcess.start('apache', { config: DIFFERENTIAL_CONFIG });
       await using tested = await ServerProcess.start('meerkat', { config: DIFFERENTIAL_CONFIG });
       await compare(allFrames(), reference.port, tested.port);
     });
 
-    // The frames for reconfig are left out: an Apache leader that cannot decode one answers no client any more.
+    // Without frames for reconfig: an Apache leader that cannot decode one no longer answers any client.
     test.each(['leader', 'follower'] as const)('by a %s', { timeout: ATTEMPTS * TIMEOUT_MS }, async (role) => {
-      // A leader of Apache's now and then never answers one of these frames, each time another one (3.8.0).
+      // An Apache leader sometimes never answers one of these frames, a different one each time (3.8.0).
       for (let attempt = 1; ; attempt++) {
         try {
           await compareMembers(role);

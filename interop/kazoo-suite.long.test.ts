@@ -10,20 +10,22 @@ import { MEERKAT_IN_SHELL } from './harness/meerkat-command.ts';
 import { describeWith } from './harness/peers.ts';
 
 /*
- * kazoo's own tests, as Debian packages them, on servers that its harness starts. It writes zoo.cfg, myid and JAAS files, and calls
- * `java`: that is ours, which takes Java's properties from the command line. Nothing else is changed; under test nothing is open to others.
+ * kazoo's own tests, from Debian's package, on servers started by its harness, which writes zoo.cfg, myid and JAAS
+ * files, and calls `java`. That is replaced by our server, which accepts Java properties on its command line. Nothing
+ * else is changed, except that the servers only listen on loopback.
  *
- * In short the tests that are about security: DIGEST-MD5 in both forms of kazoo, Kerberos and auth packets, at one server, since they give an
- * ensemble a tenth of a second to catch up; and reconfig, which needs the super user, with the JAAS file without a section that kazoo's
- * harness writes by itself. All of them, in an ensemble with users of SASL: `KAZOO_TESTS=kazoo.tests npx vitest run interop/kazoo-suite`
+ * By default only the tests of security: DIGEST-MD5 in both forms of kazoo, Kerberos and auth packets, at one server,
+ * because they give an ensemble only a tenth of a second to catch up; and reconfig, which needs the super user, with
+ * the JAAS file without a section that kazoo's harness writes. All tests, in an ensemble with SASL users:
+ * `KAZOO_TESTS=kazoo.tests npx vitest run interop/kazoo-suite`
  */
 interface Run {
   readonly what: string;
   readonly servers: number;
   readonly tests: readonly string[];
-  /** Servers that are started at least. */
+  /** Minimum number of server starts. */
   readonly starts: number;
-  /** With users of SASL from the beginning. */
+  /** With SASL users from the start. */
   readonly hasUsers: boolean;
 }
 
@@ -38,7 +40,7 @@ const RUNS: readonly Run[] =
       ]
     : [{ what: SELECTED.join(' '), servers: 3, tests: SELECTED, starts: 3, hasUsers: true }];
 
-/** Of its three servers: the first port of each is ten behind the one before, and it takes four. */
+/** Port offsets of its three servers: each uses four ports, ten after those of the previous one. */
 const PORTS = [0, 10, 20].flatMap((first) => [0, 1, 2, 3].map((port) => first + port));
 
 describeWith(['kazooTests', 'kazoo', 'kerberos'], "kazoo's own tests", () => {
@@ -60,7 +62,7 @@ describeWith(['kazooTests', 'kazoo', 'kerberos'], "kazoo's own tests", () => {
           ...realm.environment,
           PATH: `${programs}:${env['PATH']}`,
           PYTHONPATH: directory,
-          // Its servers have their directories there.
+          // Its servers create their directories there.
           TMPDIR: servers,
           KRB5_TEST_ENV: realm.directory,
           KRB5CCNAME: `FILE:${join(directory, 'tickets')}`,
@@ -98,8 +100,8 @@ describeWith(['kazooTests', 'kazoo', 'kerberos'], "kazoo's own tests", () => {
 const OPTIONS = ['-q', '--tb=short', '-rs', '-p', 'no:cacheprovider', '-p', 'refused', '-W', 'ignore'];
 
 /**
- * Kazoo is connected before it authenticates. When it is refused before the thread that called `start` runs again, it says that the time
- * is over, and its own tests fail: here it says then, too, that it was refused.
+ * Kazoo is connected before it authenticates. When it is refused before the thread that called `start` resumes, it
+ * reports a timeout, and its own tests fail: this patch makes it report the refusal then too.
  */
 const REFUSED = `
 from kazoo.client import KazooClient
@@ -125,7 +127,7 @@ def note_refusal(client, state):
 KazooClient.start, KazooClient._session_callback = start_and_tell, note_refusal
 `;
 
-/** What kazoo calls as `java -cp … -D… org.apache.zookeeper.server.quorum.QuorumPeerMain zoo.cfg`. Its log is beside it. */
+/** The program that kazoo calls as `java -cp … -D… org.apache.zookeeper.server.quorum.QuorumPeerMain zoo.cfg`. */
 function writeJava(programs: string): void {
   const path = join(programs, 'java');
   writeFileSync(
@@ -141,7 +143,7 @@ exec ${MEERKAT_IN_SHELL} server "$configuration" > '${programs}'/$$.log 2>&1
   chmodSync(path, 0o755);
 }
 
-/** Ports that are free at this moment, below those of outgoing connections. */
+/** Currently free ports, below the ephemeral range. */
 async function findPortOffset(): Promise<number> {
   for (;;) {
     const offset = 10_240 + Math.floor(Math.random() * (32_768 - 10_240 - 30));

@@ -35,12 +35,12 @@ for (const kind of SERVER_KINDS) {
       expect(await client.end()).toBe(0);
     });
 
-    test('gives a lock to one process at a time', async () => {
+    test('grants a lock to one process at a time', async () => {
       await using first = start('lock', 'first');
       await first.waitFor(/acquired/);
       await using second = start('lock', 'second');
       await second.waitFor(/waiting/);
-      // The second one stands in the queue before the first one lets go.
+      // The second one is queued before the first one releases.
       await waitForChildren(server.port, '/lock', 2);
       expect(second.output).not.toContain('acquired');
       first.send('release');
@@ -60,7 +60,7 @@ for (const kind of SERVER_KINDS) {
         await watching.demand(Op.exists, record().ustring(`/held/${n}`).bool(true).build());
       }
       await holder.kill();
-      // The watching session is kept alive while the other one times out.
+      // The watching session is kept alive while the other one expires.
       const pings = setInterval(() => void watching.ping().catch(() => undefined), 500);
       const events = await watching.waitForNotifications(3);
       clearInterval(pings);
@@ -69,11 +69,11 @@ for (const kind of SERVER_KINDS) {
       await watching.close();
     });
 
-    test('comes back as the same session after a restart of the server', async () => {
+    test('resumes its session after a restart of the server', async () => {
       await using client = start('reconnect');
       await client.waitFor(/ready/);
-      // A server of Apache's that was starting left kazoo's connect request without an answer once, and kazoo waits for that
-      // as long as its session lives. So it goes on when the server is there; beside ours it tries all the time.
+      // A starting Apache server may never answer kazoo's connect request, and kazoo waits for that until its session
+      // times out. So it is paused until the server is up; with ours it keeps trying.
       if (kind === 'apache') process.kill(client.pid, 'SIGSTOP');
       await server.stop();
       await server.restart();
@@ -86,7 +86,7 @@ for (const kind of SERVER_KINDS) {
   });
 }
 
-/** Waits with a watch until the znode has so many children. */
+/** Waits with a watch until the znode has `count` children. */
 async function waitForChildren(port: number, path: string, count: number): Promise<void> {
   const client = await RawClient.connect(port);
   for (let seen = 0; ; ) {

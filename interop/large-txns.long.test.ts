@@ -1,4 +1,4 @@
-/** Requests whose txns would be longer than servers take, and what the server makes of them; then it starts again. */
+/** Requests whose txns would exceed the size limit, how the server handles them, and that it can restart. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectCrowd, countChildren, createRequest } from './harness/crowd.ts';
 import { describeWith, isInstalled } from './harness/peers.ts';
@@ -10,10 +10,10 @@ import { ServerProcess } from './harness/server-process.ts';
 const MARSHALLING_ERROR = -5;
 const INVALID_ACL = -114;
 const NO_NODE = -101;
-/** What Apache's servers read at most of an entry of the log: `jute.maxbuffer` and as much again. */
+/** The largest log entry that Apache's servers read: twice `jute.maxbuffer`. */
 const TXN_BYTES_MAX = 2_097_150;
 
-describe('a server that is asked for txns of more than 2 MB', () => {
+describe('a server with requests for txns of more than 2 MB', () => {
   let server: ServerProcess;
   const written: string[] = [];
 
@@ -22,7 +22,7 @@ describe('a server that is asked for txns of more than 2 MB', () => {
   });
   afterAll(() => server?.dispose());
 
-  /** What is written between the attacks is acknowledged, and has to be there in the end. */
+  /** Writes between the attacks are acknowledged, and must exist at the end. */
   async function write(client: RawClient): Promise<void> {
     const path = `/written-${written.length}`;
     await client.demand(Op.create, createRequest(path));
@@ -38,16 +38,16 @@ describe('a server that is asked for txns of more than 2 MB', () => {
 
   const auths = (count: number) => Array.from({ length: count }, (_, i) => ({ perms: i + 1, scheme: 'auth', id: '' }));
 
-  test('by 40,000 auth entries for 40 identities refuses them, and starts again with all that it has acknowledged', async () => {
+  test('by 40,000 auth entries for 40 identities refuses them, and restarts with all acknowledged writes', async () => {
     const client = await RawClient.connect(server.port);
     await write(client);
     for (let i = 0; i < 40; i++) await client.auth('digest', `user-${i}:secret`);
     expect((await client.request(Op.create, createRequest('/a', 0, auths(40_000)))).error).toBe(INVALID_ACL);
-    // Counted as they are stored: 110 entries for 40 identities are more than 4,096.
+    // Counted as stored: 110 entries for 40 identities are more than 4,096.
     expect((await client.request(Op.create, createRequest('/a', 0, auths(110)))).error).toBe(INVALID_ACL);
     expect((await client.request(Op.exists, record().ustring('/a').bool(false).build())).error).toBe(NO_NODE);
     await client.demand(Op.create, createRequest('/a', 0, auths(30)));
-    // Few entries, and more bytes than a txn may have.
+    // Few entries, but more bytes than a txn may have.
     const long = await RawClient.connect(server.port);
     for (let i = 0; i < 40; i++) await long.auth('digest', `${'x'.repeat(1000)}-${i}:secret`);
     expect((await long.request(Op.create, createRequest('/b', 0, auths(100)))).error).toBe(MARSHALLING_ERROR);
@@ -62,12 +62,12 @@ describe('a server that is asked for txns of more than 2 MB', () => {
     await expectWritten();
   });
 
-  test('by more identities than a connection may have ends that connection', async () => {
+  test('by more identities than a connection may have closes that connection', async () => {
     const client = await RawClient.connect(server.port);
     const add = (i: number) => client.request(Op.auth, record().int(0).ustring('digest').buffer(`u${i}:x`).build(), -4);
     let added = 0;
     while ((await add(added)).error === 0) added++;
-    // The address is one, too.
+    // The address counts too.
     expect(added).toBe(99);
     await client.closed;
     await expectWritten();
@@ -76,7 +76,7 @@ describe('a server that is asked for txns of more than 2 MB', () => {
   test.each([
     { what: 'with 12,000 ephemerals of 220 bytes', count: 12_000, pathBytes: 220 },
     { what: 'with 30,000 ephemerals of 2,300 bytes', count: 30_000, pathBytes: 2300 },
-  ])('by the end of a session $what deletes all of them, and starts again', async (crowd) => {
+  ])('by the end of a session $what deletes all of them, and restarts', async (crowd) => {
     const other = await RawClient.connect(server.port, { timeoutMs: 60_000 });
     const parent = `/of-${crowd.count}`;
     await other.demand(Op.create, createRequest(parent));
@@ -103,7 +103,7 @@ describe('a server that is asked for txns of more than 2 MB', () => {
 });
 
 describeWith(['apache'], "a directory in which Apache's server has written a txn of more than 2 MB", () => {
-  test('is opened by ours, with all that it has acknowledged', async () => {
+  test('is opened by ours, with all acknowledged writes', async () => {
     await using server = await ServerProcess.start('apache');
     const other = await RawClient.connect(server.port);
     await other.demand(Op.create, createRequest('/crowd'));

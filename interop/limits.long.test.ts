@@ -10,7 +10,7 @@ async function metricOf(server: ServerProcess, limit: string): Promise<number> {
   return Number(new RegExp(`^meerkat_refused_total\\{limit="${limit}"\\} (\\d+)$`, 'm').exec(page)?.[1]);
 }
 
-/** On a busy machine even a request that is alone may wait for too long. */
+/** Retries, because on a busy machine even a single request may wait for too long. */
 async function untilTaken<T>(request: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -24,7 +24,7 @@ async function untilTaken<T>(request: () => Promise<T>): Promise<T> {
 const lines = ({ output }: ServerProcess, text: string): number => output.split(text).length - 1;
 
 describeWith(['apache'], 'limits', () => {
-  test.each(SERVER_KINDS)('%s: more clients than the bucket has tokens are closed without an answer', async (kind) => {
+  test.each(SERVER_KINDS)('%s: clients beyond the tokens in the bucket are closed without an answer', async (kind) => {
     const config = {
       connection_throttle_tokens: 2,
       connection_throttle_fill_time: 3_600_000,
@@ -37,7 +37,7 @@ describeWith(['apache'], 'limits', () => {
     await Promise.all(clients.map((client) => client.close()));
   });
 
-  test.each(SERVER_KINDS)('%s: a large request for which there is no room ends its connection', async (kind) => {
+  test.each(SERVER_KINDS)('%s: a large request over the memory limit closes its connection', async (kind) => {
     const config = { largeRequestThreshold: 1000, largeRequestMaxBytes: 5000 };
     await using server = await ServerProcess.start(kind, { config });
     const client = await connect(`127.0.0.1:${server.port}`);
@@ -50,36 +50,33 @@ describeWith(['apache'], 'limits', () => {
     await client.close();
   });
 
-  test.each(SERVER_KINDS)(
-    '%s: requests that wait for too long are refused, by Meerkat each in its place',
-    async (kind) => {
-      const config = { request_throttle_max_requests: 1, throttled_op_wait_time: 10 };
-      await using server = await ServerProcess.start(kind, { config });
-      const client = await connect(`127.0.0.1:${server.port}`);
-      const create = (name: string): Promise<string> =>
-        client.create(`/${name}`).then(
-          () => 'ok',
-          ({ code }: { code: string }) => code,
-        );
-      await untilTaken(() => client.create('/first'));
-      const order: number[] = [];
-      const outcomes = await Promise.all(
-        Array.from({ length: 1000 }, (_, i) => create(`${i}`).finally(() => order.push(i))),
+  test.each(SERVER_KINDS)('%s: requests that wait for too long are refused, by Meerkat in order', async (kind) => {
+    const config = { request_throttle_max_requests: 1, throttled_op_wait_time: 10 };
+    await using server = await ServerProcess.start(kind, { config });
+    const client = await connect(`127.0.0.1:${server.port}`);
+    const create = (name: string): Promise<string> =>
+      client.create(`/${name}`).then(
+        () => 'ok',
+        ({ code }: { code: string }) => code,
       );
-      expect(new Set(['ok', ...outcomes])).toEqual(new Set(['ok', 'THROTTLEDOP']));
-      // Apache's server refuses in a thread of its own: what is carried out may be answered later, and that may be nothing.
-      if (kind === 'meerkat') {
-        expect(order).toEqual(order.toSorted((a, b) => a - b));
-        expect(outcomes).toContain('ok');
-      }
-      const { children } = await untilTaken(() => client.children('/'));
-      const made = outcomes.flatMap((outcome, i) => (outcome === 'ok' ? [`${i}`] : []));
-      expect(children.toSorted()).toEqual([...made, 'first', 'zookeeper'].toSorted());
-      await client.close();
-    },
-  );
+    await untilTaken(() => client.create('/first'));
+    const order: number[] = [];
+    const outcomes = await Promise.all(
+      Array.from({ length: 1000 }, (_, i) => create(`${i}`).finally(() => order.push(i))),
+    );
+    expect(new Set(['ok', ...outcomes])).toEqual(new Set(['ok', 'THROTTLEDOP']));
+    // Apache's server refuses in a separate thread: executed requests, if any, may be answered later.
+    if (kind === 'meerkat') {
+      expect(order).toEqual(order.toSorted((a, b) => a - b));
+      expect(outcomes).toContain('ok');
+    }
+    const { children } = await untilTaken(() => client.children('/'));
+    const made = outcomes.flatMap((outcome, i) => (outcome === 'ok' ? [`${i}`] : []));
+    expect(children.toSorted()).toEqual([...made, 'first', 'zookeeper'].toSorted());
+    await client.close();
+  });
 
-  test('sessions beyond sessions.max are refused, counted, and told of once a second', async () => {
+  test('sessions beyond sessions.max are refused, counted, and logged once a second', async () => {
     await using server = await ServerProcess.start('meerkat', { config: { 'sessions.max': 2 }, hasAdmin: true });
     const servers = `127.0.0.1:${server.port}`;
     const clients = [await connect(servers), await connect(servers)];
@@ -104,7 +101,7 @@ describeWith(['apache'], 'limits', () => {
     await client.close();
   });
 
-  test('a session has as many requests in flight as it may, and all are answered', async () => {
+  test('a session has at most the allowed requests in flight, and all are answered', async () => {
     const config = { 'session.maxRequestsInFlight': 4, request_throttle_max_requests: 6 };
     await using server = await ServerProcess.start('meerkat', { config });
     const clients = await Promise.all([1, 2, 3].map(() => connect(`127.0.0.1:${server.port}`)));
@@ -118,7 +115,7 @@ describeWith(['apache'], 'limits', () => {
   test.each([
     ['disk', { 'disk.freeBytesMin': 2 ** 49 }],
     ['memory', { 'memory.residentBytesMax': 2 ** 20 }],
-  ])('too little %s refuses creates and sets, while reads and deletions go on', async (_, config) => {
+  ])('low %s refuses creates and sets, but not reads and deletes', async (_, config) => {
     await using server = await ServerProcess.start('meerkat', { config, hasAdmin: true });
     await expect.poll(() => server.output).toContain('creates and sets are refused');
     const client = await connect(`127.0.0.1:${server.port}`);
@@ -130,13 +127,13 @@ describeWith(['apache'], 'limits', () => {
     expect(await metricOf(server, 'growth')).toBe(52);
     await client.close();
     const before = server.output;
-    // One line when it began, and one a second while there is something to refuse.
+    // One line at the beginning, and one per second while requests are refused.
     expect(lines(server, 'a limit is reached'), before).toBeLessThan(10);
   });
 
-  test('a connection that is refused again and again fills no log', async () => {
+  test('repeatedly refused connections do not flood the log', async () => {
     await using server = await ServerProcess.start('meerkat', { config: { maxClientCnxns: 1 } });
-    // With a session, so that it is this one that the server counts, and not the last probe of the harness.
+    // With a session, so that the server counts this one, and not the harness's last probe.
     await using _first = await connect(`127.0.0.1:${server.port}`);
     for (let i = 0; i < 300; i++) {
       const socket = connectTcp({ port: server.port, host: '127.0.0.1' }).on('error', () => {});

@@ -14,8 +14,8 @@ import { MEERKAT_COMMAND } from './harness/meerkat-command.ts';
 import { describeWith } from './harness/peers.ts';
 
 /*
- * Plays docs/migration.md from top to bottom: each `sh` block is run by a shell, those with a file name are written. Machines are
- * addresses of the loopback interface; `ssh` stops and starts the servers of this test. Clients write all the time.
+ * Runs docs/migration.md from top to bottom: `sh` blocks are run by a shell, blocks with a file name are written to it.
+ * Machines are loopback addresses; `ssh` stops and starts the servers of this test. Clients write continuously.
  */
 const PAGE = fileURLToPath(new URL('../docs/migration.md', import.meta.url));
 
@@ -33,9 +33,9 @@ function readBlocks(): Block[] {
 }
 
 describeWith(['apache'], 'docs/migration.md', () => {
-  test('leads from Apache to Meerkat and back, under load, and no acknowledged write or session is lost', async () => {
+  test('migrates from Apache to Meerkat and back under load, without losing a write or session', async () => {
     const place = { kind: 'apache' } as const;
-    // Every machine of 127.0.0.0/8 is this one.
+    // All addresses of 127.0.0.0/8 are this machine.
     const config = { clientPortAddress: '0.0.0.0', maxSessionTimeout: 60_000 };
     const ensemble = await Ensemble.start([place, place, place], config);
     const home = mkdtempSync(join(tmpdir(), 'migration-'));
@@ -86,7 +86,7 @@ describeWith(['apache'], 'docs/migration.md', () => {
       const all = printed.join('\n');
       console.log(all);
 
-      // What it found at the running servers, and in the files of one.
+      // Findings from the running servers, and from the files of one.
       const found = [...all.matchAll(/^(?:fact|change|stop) {2,}\S+ +(.*)$/gm)].map(([, text = '']) => text);
       expect(found.slice(0, 3).toSorted()).toEqual(['3.8.0, follower', '3.8.0, follower', '3.8.0, leader']);
       expect(found.slice(3)).toEqual([
@@ -103,14 +103,14 @@ describeWith(['apache'], 'docs/migration.md', () => {
         ...Array(3).fill('meerkat'),
       ]);
       expect(new Set(stops).size).toBe(6);
-      // Each roll tells of three servers, and of the pauses of its probe.
+      // Each rolling restart reports three servers, and the pauses of its probe.
       const rolled = [...all.matchAll(/^127\.0\.0\.\d:\d+ +(?:leader|follower) +(3\.\S+) +(3\.\S+) +\d+ +\d+/gm)];
       expect(
         rolled.map(([, before = '', after = '']) => [before.includes('meerkat'), after.includes('meerkat')]),
       ).toEqual([...Array(3).fill([false, true]), ...Array(3).fill([true, false])]);
       expect(all).toMatch(/a client saw a pause of \d+ ms at most .*; its session was kept/);
 
-      // Every acknowledged write is there, and the session that wrote it owns what it owned.
+      // Every acknowledged write exists, and the writer's session still owns its ephemerals.
       await using client = await connect(servers);
       const { children } = await client.children('/load');
       expect(children.filter((name) => !['register', 'mine'].includes(name))).toHaveLength(written.count);
@@ -124,7 +124,7 @@ describeWith(['apache'], 'docs/migration.md', () => {
   });
 });
 
-/** @returns what it printed; rejects when it ends with another code than 0 */
+/** @returns the output; rejects when the exit code is not 0 */
 async function play(text: string, cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
   const child = spawn('/bin/sh', ['-e', '-c', text], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';

@@ -10,7 +10,7 @@ import { CLASS_PATH, SHORT_JAVA } from './harness/java.ts';
 import { describeWith } from './harness/peers.ts';
 import { type ServerKind, ServerProcess } from './harness/server-process.ts';
 
-/** What Apache's tools need besides its server. */
+/** Class path of Apache's tools. */
 const TOOL_PATH = `${CLASS_PATH}:/usr/share/java/commons-cli.jar:/usr/share/java/slf4j-nop.jar`;
 const LOG_TOOL = 'org.apache.zookeeper.server.persistence.TxnLogToolkit';
 const SNAPSHOT_TOOL = 'org.apache.zookeeper.server.SnapshotFormatter';
@@ -65,7 +65,7 @@ describeWith(['apache'], 'the files of a server, read by our commands and by Apa
         );
         for (const [index, { type, txn }] of dumped.entries()) {
           const [, , , , theirType = '', theirText = ''] = theirs[index] ?? [];
-          // Theirs has no name for some of the newer ones.
+          // Theirs has no name for some newer types.
           if (!/unknown/.test(theirType)) expect(theirType.toLowerCase()).toBe(type.toLowerCase());
           if (txn.path !== undefined && !txn.path.includes(',')) expect(theirText).toContain(txn.path);
         }
@@ -130,7 +130,7 @@ interface Shown {
   readonly ephemeralOwner: string;
 }
 
-describeWith(['apache'], 'packed snapshots', () => {
+describeWith(['apache'], 'compressed snapshots', () => {
   test.each(['gz', 'snappy'])(
     '%s: our server starts from Apache’s, Apache’s from ours, our commands read them',
     async (method) => {
@@ -149,7 +149,7 @@ describeWith(['apache'], 'packed snapshots', () => {
       expect((await again.children('/')).children).toHaveLength(201);
       await again.close();
       expect(before).toContain('n199');
-      // And back, from ours alone: its logs begin with the first snapshot that it has written.
+      // And back, from our files only: our logs begin with the first snapshot written by ours.
       const stillThere = await connect(`127.0.0.1:${server.port}`);
       for (let n = 0; n < 200; n++) await stillThere.create(`/m${n}`, 'some text, some text, some text');
       await stillThere.close();
@@ -172,7 +172,7 @@ describe('a large snapshot', () => {
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  test('of a million znodes is summed up and verified in bounded memory, and one of 300,000 compared', async () => {
+  test('of a million znodes is summarized and verified in bounded memory, and one of 300,000 compared', async () => {
     const { makeLargeSnapshot } = await import('./data-directory/large-snapshot.ts');
     const [large, smaller] = [join(directory, 'snapshot.1'), join(directory, 'snapshot.2')];
     makeLargeSnapshot(large, 1_000_000, 100);
@@ -180,7 +180,7 @@ describe('a large snapshot', () => {
     for (const [args, megabytes] of [
       [['snapshot', 'verify', large], 160],
       [['snapshot', 'summary', large, '--depth', '1'], 160],
-      // A million take three quarters of a minute, and as much memory.
+      // A million would take 45 seconds and the same memory.
       [['snapshot', 'diff', smaller, smaller], 220],
     ] as const) {
       const command = new RunningCommand([...args], {}, false);
@@ -190,7 +190,7 @@ describe('a large snapshot', () => {
           const status = readFileSync(`/proc/${command.child.pid}/status`, 'utf8');
           peakKb = Math.max(peakKb, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0));
         } catch {
-          // It has ended.
+          // It has exited.
         }
       }, 20);
       const { exitCode, stderr } = await command.ended;

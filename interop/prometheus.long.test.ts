@@ -17,7 +17,7 @@ interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
 }
 
-/** The names that dashboards and alerts for ZooKeeper read of a server on its own (the families of Grafana's 10465 among them). */
+/** Metric names of a standalone server used by ZooKeeper dashboards and alerts (including Grafana's 10465). */
 const READ_BY_DASHBOARDS = `avg_latency max_latency min_latency packets_received packets_sent num_alive_connections
   outstanding_requests uptime znode_count ephemerals_count watch_count approximate_data_size global_sessions local_sessions
   open_file_descriptor_count max_file_descriptor_count connection_drop_probability last_client_response_size
@@ -59,7 +59,7 @@ describeWith(['prometheus'], 'Prometheus', () => {
       config: { 'metricsProvider.className': PROVIDER, 'metricsProvider.httpPort': metricsPort },
     });
     const client = await RawClient.connect(server.port);
-    // A name of a namespace that is none of a metric's.
+    // A namespace that is not a valid metric name.
     await client.demand(Op.create, record().ustring('/a "b" \\ c').buffer('x').acls(OPEN_ACL).int(0).build());
     await client.demand(Op.getData, record().ustring('/a "b" \\ c').bool(true).build());
     await client.close();
@@ -102,10 +102,10 @@ describeWith(['prometheus'], 'Prometheus', () => {
     return data.result;
   }
 
-  test("reads the page without complaint but for Apache's names", async () => {
+  test("accepts the page, except for warnings about Apache's names", async () => {
     const text = await (await fetch(metricsUrl)).text();
     const { status, stderr, stdout } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' });
-    // 3: the names are not as they should be today, such as counters without _total.
+    // 3: names that do not follow today's conventions, such as counters without _total.
     expect([0, 3], stderr).toContain(status);
     const own = `${stdout}${stderr}`.split('\n').filter((line) => line.startsWith('meerkat_'));
     expect(own).toEqual([]);
@@ -129,17 +129,17 @@ describeWith(['prometheus'], 'Prometheus', () => {
     expect(await ask('ALERTS{alertstate="firing"}')).toEqual([]);
   });
 
-  test('takes the alert rules, which fire when they should', () => {
+  test('accepts the alert rules, which fire when they should', () => {
     execFileSync('promtool', ['check', 'rules', join(DEPLOY, 'prometheus/alerts.yml')]);
     execFileSync('promtool', ['test', 'rules', join(DEPLOY, 'prometheus/alerts.test.yml')]);
   });
 
-  test('knows every metric that rules and dashboard ask for', async () => {
+  test('has every metric used by the rules and the dashboard', async () => {
     const dashboard = JSON.parse(readFileSync(join(DEPLOY, 'grafana/meerkat.json'), 'utf8')) as Dashboard;
     expect(dashboard.panels.length).toBeGreaterThan(20);
     const text = await (await fetch(metricsUrl)).text();
     const families = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => name));
-    // A leader has these, or a server with TLS, or Prometheus itself.
+    // Only reported by a leader, a server with TLS, or Prometheus itself.
     const elsewhere = new Set(['synced_followers', 'quorum_size', 'ssl_certificate_days_left', 'up']);
     const rules = readFileSync(join(DEPLOY, 'prometheus/alerts.yml'), 'utf8').matchAll(/expr: (.*)/g);
     const expressions = [...rules].map(([, expression = '']) => expression);

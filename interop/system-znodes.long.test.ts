@@ -5,8 +5,8 @@ import { SystemScript } from './differential/system-script.ts';
 import { describeWith } from './harness/peers.ts';
 import { ServerProcess } from './harness/server-process.ts';
 
-describeWith(['apache'], "what clients do to the system's own znodes, and quotas", () => {
-  test('brings the same on both servers', async () => {
+describeWith(['apache'], 'client operations on system znodes and quotas', () => {
+  test('have the same results on both servers', async () => {
     await using reference = await ServerProcess.start('apache', { config: DIFFERENTIAL_CONFIG });
     await using tested = await ServerProcess.start('meerkat', { config: DIFFERENTIAL_CONFIG });
     const { outcomes } = await compareServers({
@@ -15,7 +15,7 @@ describeWith(['apache'], "what clients do to the system's own znodes, and quotas
       testedPort: tested.port,
       testedKind: 'meerkat',
     });
-    // The script is worth something only while quotas are exceeded, and protected znodes reached for.
+    // The script is only useful if quotas are exceeded and protected znodes are accessed.
     for (const outcome of ['create -125', 'setData -125', 'delete -8', 'create -102', 'setData -102']) {
       expect(outcomes.get(outcome), outcome).toBeGreaterThan(0);
     }

@@ -9,9 +9,9 @@ function createRequest(path: string): Buffer {
   return record().ustring(path).buffer('').acls(OPEN_ACL).int(0).build();
 }
 
-describeWith(['apache'], "the testing package's proxy before a server process", () => {
+describeWith(['apache'], "the testing package's proxy in front of a server process", () => {
   test.each(SERVER_KINDS)(
-    'cuts a request and a reply where it was told, and what was done shows (%s)',
+    'cuts a request and a reply at the given byte, with the expected effect (%s)',
     async (kind) => {
       await using server = await ServerProcess.start(kind);
       await using proxy = await TcpProxy.start({ target: server.port });
@@ -32,7 +32,7 @@ describeWith(['apache'], "the testing package's proxy before a server process", 
         const cut = connection.cutAfter({ direction, bytes });
         await expect(client.request(Op.create, createRequest(path))).rejects.toBeInstanceOf(ConnectionClosed);
         await cut;
-        // The same client comes back through the proxy: what it sent before has been decided then.
+        // The client reconnects through the proxy: its earlier requests have been handled by then.
         const back = await RawClient.connect(proxy.port, client.credentials);
         const { error } = await back.request(Op.exists, record().ustring(path).bool(false).build());
         expect([path, error === 0]).toEqual([path, isDone]);
@@ -42,7 +42,7 @@ describeWith(['apache'], "the testing package's proxy before a server process", 
     },
   );
 
-  test('leads a client from one server to the other', async () => {
+  test('redirects a client from one server to another', async () => {
     const kinds: readonly ServerKind[] = SERVER_KINDS;
     await using first = await ServerProcess.start(kinds[0] ?? 'apache');
     await using second = await ServerProcess.start(kinds[1] ?? 'meerkat');

@@ -18,9 +18,9 @@ describe('on ours', () => testServer('meerkat'));
 
 function testServer(kind: ServerKind): void {
   let server: ServerProcess;
-  /** May everything. */
+  /** Has all permissions. */
   let owner: RawClient;
-  /** May read nothing of what is under test. */
+  /** Has no READ permission on the znodes under test. */
   let stranger: RawClient;
 
   beforeAll(async () => {
@@ -29,7 +29,7 @@ function testServer(kind: ServerKind): void {
     stranger = await RawClient.connect(server.port);
     await owner.auth('digest', SUPER_CREDENTIALS);
     await owner.demand(Op.create, record().ustring(PATH).buffer('').acls(UNREADABLE).int(0).build());
-    // Writes of others, so that the zxid is not the last one.
+    // More writes, so that the zxid is not the last one.
     for (let i = 0; i < 20; i++) await setData(owner, '/');
     await setData(owner, PATH);
     for (let i = 0; i < 20; i++) await setData(owner, '/');
@@ -45,7 +45,7 @@ function testServer(kind: ServerKind): void {
     return new RecordReader(body).stat();
   }
 
-  /** What comes at once, by its type. */
+  /** Sends setWatches. @returns the types of the immediate events */
   async function setWatches(zxid: bigint, lists: readonly (readonly string[])[]): Promise<number[]> {
     const before = stranger.notifications.length;
     const body = record().long(zxid);
@@ -57,7 +57,7 @@ function testServer(kind: ServerKind): void {
   const hasDataWatch = async (): Promise<boolean> =>
     (await stranger.request(Op.checkWatches, record().ustring(PATH).int(DATA_WATCHES).build())).error !== NO_WATCHER;
 
-  test('a client without READ learns by setWatches what NOAUTH tells, and on ours no more', async () => {
+  test('setWatches without READ reveals no more than NOAUTH on ours', async () => {
     const read = await stranger.request(Op.getData, record().ustring(PATH).bool(true).build());
     expect(read.error).toBe(NO_AUTH);
     const { mzxid, pzxid } = await stat();
@@ -71,11 +71,11 @@ function testServer(kind: ServerKind): void {
     if (kind === 'meerkat') {
       expect(new Set(answers.map(String))).toEqual(new Set([String([Event.changed, Event.created, Event.children])]));
       expect(await hasDataWatch()).toBe(false);
-      // The later change of it is not reported either.
+      // A later change is not reported either.
       await setData(owner, PATH);
       expect(await hasDataWatch()).toBe(false);
     } else {
-      // Apache's server names the zxid of the last change, to the digit.
+      // Apache's server reveals the exact zxid of the last change.
       expect(answers.findIndex((types) => !types.includes(Event.changed))).toBe(Number(mzxid));
       expect(answers.findIndex((types) => !types.includes(Event.children))).toBe(Number(pzxid));
       expect(await hasDataWatch()).toBe(true);
@@ -84,7 +84,7 @@ function testServer(kind: ServerKind): void {
     }
   });
 
-  test('no watch is notified of what happens to a znode without READ, whatever its kind', async () => {
+  test('no watch of any kind is notified of changes to a znode without READ', async () => {
     await setWatches(2n ** 40n, [[], [], [], [PATH], ['/', PATH]]);
     const before = stranger.notifications.length;
     await setData(owner, PATH);

@@ -14,12 +14,12 @@ describeWith(['apache', 'zkCli'], 'the shell zkCli.sh', () => {
     }
   });
 
-  /** What the first command with this text printed. */
+  /** Output of the first command with this text. */
   function answer(kind: ServerKind, command: string): readonly string[] {
     return transcripts.get(kind)?.find((each) => each.command === command)?.lines ?? [];
   }
 
-  test.each(SERVER_KINDS)('prints what was asked for (%s)', (kind) => {
+  test.each(SERVER_KINDS)('prints the requested data (%s)', (kind) => {
     expect(answer(kind, 'ls /')).toEqual(['[zookeeper]']);
     expect(answer(kind, 'create /app hello')).toEqual(['Created /app']);
     expect(answer(kind, 'create /app again')).toEqual(['Node already exists: /app']);

@@ -18,11 +18,11 @@ const EPOCH_2 = [zxid(2, 1), zxid(2, 2)];
 const ALL = [...EPOCH_1, ...EPOCH_2];
 
 describe('what was committed', () => {
-  it('is what all logs have', () => {
+  it('is the sequence that all logs contain', () => {
     expect(compose([server(1, ALL), server(2, ALL)], zxid(2, 2))).toEqual({ zxids: ALL, broken: [] });
   });
 
-  it('is looked at behind what is known already', () => {
+  it('is checked from the last known zxid on', () => {
     const servers = [server(1, ALL, { isWhole: false }), server(2, ALL.slice(2), { isWhole: false })];
     expect(compose(servers, zxid(2, 2), NOTHING, zxid(1, 2))).toEqual({ zxids: ALL.slice(2), broken: [] });
   });
@@ -32,7 +32,7 @@ describe('what was committed', () => {
     expect(compose([server(1, ALL), late], zxid(2, 2))).toEqual({ zxids: ALL, broken: [] });
   });
 
-  it('is read from logs that were removed, and without the end of an epoch that no server continued', () => {
+  it('includes removed logs, without the uncommitted tail of an epoch', () => {
     const lost = logged(zxid(1, 4), 'never committed');
     const servers = [
       server(1, EPOCH_2.slice(1), { isWhole: false, removed: [...EPOCH_1.map((one) => logged(one)), lost] }),
@@ -45,7 +45,7 @@ describe('what was committed', () => {
     expect(compose(servers, zxid(2, 2), established)).toEqual({ zxids: ALL, broken: [] });
   });
 
-  it('is broken when a server has another txn, and what most of them have counts', () => {
+  it('is violated when a server has a different txn; the majority is taken as committed', () => {
     const other = server(3, EPOCH_1.slice(0, 2), {
       txns: [...EPOCH_1.slice(0, 2).map((one) => logged(one)), logged(zxid(1, 3), 'other')],
     });
@@ -55,7 +55,7 @@ describe('what was committed', () => {
     });
   });
 
-  it('is broken when one log lacks a txn in the middle or at its end, or has one more', () => {
+  it('is violated when one log lacks a txn in the middle or at its end, or has an extra one', () => {
     const holes = [EPOCH_1[0]!, EPOCH_1[2]!];
     expect(compose([server(1, EPOCH_1), server(2, EPOCH_1), server(3, holes)], zxid(1, 3)).broken).toEqual(['Z4']);
     const short = server(3, EPOCH_1.slice(0, 2));
@@ -63,7 +63,7 @@ describe('what was committed', () => {
     expect(compose([server(1, EPOCH_1), server(2, EPOCH_1.slice(0, 2))], zxid(1, 2)).broken).toEqual(['Z4']);
   });
 
-  it('is broken when all logs lack a txn', () => {
+  it('is violated when all logs lack a txn', () => {
     const holes = [EPOCH_1[0]!, EPOCH_1[2]!];
     expect(compose([server(1, holes), server(2, holes)], zxid(1, 3)).broken).toEqual(['Z16']);
     const none = { isWhole: false };

@@ -1,25 +1,26 @@
 /**
- * What was committed, from what the servers have on their disks once they are at rest: every txn behind a known one, in
- * order.
+ * Reconstructs the committed sequence from the servers' disks once the ensemble is at rest: every txn after a known
+ * one, in order.
  *
- *     server 1   … 17  18  19  20          a log that was never replaced by a snapshot: it says what comes next
+ *     server 1   … 17  18  19  20          a log never replaced by a snapshot: it determines the next txn
  *     server 2   ···  (18 in the attic)  20
  *     server 3   … 17  18  19  20
  *
- * Where no log reaches back, all servers have been sent a snapshot since, and what they have removed (the attic) is looked
- * at. There a txn may stand that was never committed: an epoch ends where the leader of the next one has begun.
+ * Where no current log reaches back far enough, all servers have received a snapshot since, and the logs that they
+ * removed (the attic) are used. Those may contain txns that were never committed: an epoch ends at the zxid at which
+ * the leader of the next epoch began.
  */
 import { JuteReader, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
 import type { LoggedTxn, Violation } from '@meerkat/simulator';
 
-/** One server's disk. */
+/** The logs on one server's disk. */
 export interface LogsOfServer {
   readonly id: number;
-  /** Of the logs that are there. */
+  /** From the current logs. */
   readonly txns: readonly LoggedTxn[];
-  /** Of logs that it has removed, of all its lives. */
+  /** From the logs removed in any of its runs. */
   readonly removed: readonly LoggedTxn[];
-  /** No log has ever been removed: the first txn of the ensemble is in the first log, if there is any. Only asked of the beginning. */
+  /** No log was ever removed: the first log, if any, starts with the ensemble's first txn. Used for `behind` 0 only. */
   readonly isWhole: boolean;
 }
 
@@ -29,9 +30,9 @@ export interface CommittedLog {
 }
 
 /**
- * @param behind zxid that all had; 0 for the beginning
- * @param last zxid that all have
- * @param established by epoch: the zxid behind which its leader has begun it
+ * @param behind last zxid already checked, which all servers had; 0 for the beginning
+ * @param last zxid that all servers have reached
+ * @param established for each epoch, the zxid after which its leader started it
  */
 export function composeCommitted(
   servers: readonly LogsOfServer[],
@@ -47,7 +48,7 @@ interface Live {
   readonly payloads: ReadonlyMap<number, Uint8Array>;
   /** Zxids, ascending. */
   readonly zxids: readonly number[];
-  /** From which zxid on it knows what comes next. */
+  /** The log determines the successor of each zxid from this one on. */
   readonly from: number;
 }
 
@@ -70,7 +71,7 @@ class Composition {
         id,
         zxids,
         payloads: new Map(txns.map(({ zxid, payload }) => [zxid, payload])),
-        // Before the first txn of an epoch anything may be missing, before another one there is just its predecessor.
+        // Anything may be missing before the first txn of an epoch; any other txn has a known predecessor.
         from: isWhole ? 0 : first - (counterOf(first) === 1 ? 0 : 1),
       };
     });
@@ -95,7 +96,7 @@ class Composition {
     return { entries: this.#entries, violations: this.#violations };
   }
 
-  /** What the logs that reach back so far have next; where they differ, what most of them have. */
+  /** The next txn in the logs that reach back to `zxid`; where they differ, that of most of them. */
   #agreedNext(zxid: number): LoggedTxn | null {
     const votes = new Map<string, { readonly txn: LoggedTxn; readonly ids: number[] }>();
     const missing: number[] = [];
@@ -174,7 +175,7 @@ function hex(zxid: number): string {
   return `0x${zxid.toString(16)}`;
 }
 
-/** How many are not behind `zxid`. */
+/** Number of entries up to and including `zxid`. */
 function countUpTo(zxids: readonly number[], zxid: number): number {
   let low = 0;
   let high = zxids.length;

@@ -32,7 +32,7 @@ async function readZnode(client: Client, path: string, timeoutMs: number, znodes
     znodes.push({ path, data, stat: persistedStat(stat) });
     return children.map((name) => (path === '/' ? `/${name}` : `${path}/${name}`));
   } catch (error) {
-    // Nothing is deleted any more: what is listed and not there is missing, and is reported as such.
+    // Nothing is deleted at this stage: a listed child that does not exist is missing, and is reported as such.
     if (error instanceof NoNodeError) return [];
     throw error;
   }
@@ -47,7 +47,7 @@ function persistedStat(stat: Stat): FinalZnode['stat'] {
     ctime,
     mtime,
     version,
-    // Clients are told twice the children ever created, less those that are there.
+    // The cversion that clients see is twice the number of children ever created, minus the current children.
     cversion: (cversion + numChildren) / 2,
     aversion,
     ephemeralOwner,

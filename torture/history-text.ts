@@ -1,6 +1,6 @@
 import type { HistoryEntry, Operation, Violation } from '@meerkat/simulator';
 
-/** One entry as a line: `12.345 c3 sent set /w/2 (operation 17) xid 5`. */
+/** Formats one entry as a line: `12.345 c3 sent set /w/2 (operation 17) xid 5`. */
 export function formatEntry(entry: HistoryEntry): string {
   const at = (entry.atMs / 1000).toFixed(3);
   return 'client' in entry ? `${at} ${entry.client} ${describeEntry(entry)}` : `${at} ${describeEntry(entry)}`;
@@ -56,8 +56,8 @@ function describeEntry(entry: HistoryEntry): string {
 }
 
 /**
- * The last lines of a history that have to do with a violation: those of the clients and paths that it names, and what was
- * done to servers and links.
+ * The last lines of a history that relate to a violation: those of the clients and paths that it names, and the faults
+ * of servers and links.
  */
 export function linesAbout(
   violation: Violation,
@@ -76,7 +76,7 @@ export function linesAbout(
   return lines.reverse();
 }
 
-/** What follows at once belongs to it: the news of an answer comes behind the answer. */
+/** Milliseconds after a violation whose entries are still shown: watch events follow the reply. */
 const AFTER_MS = 20;
 
 function hasWord(line: string, word: string): boolean {

@@ -4,7 +4,7 @@ import { type FileSource, type LoggedTxn, readLogs } from '@meerkat/simulator';
 import type { LogsOfServer } from './committed-log.ts';
 import type { ServerFiles } from './server-files.ts';
 
-/** Reads what a server has logged and what it has removed, from `behind` on; there are no writes meanwhile. */
+/** Reads a server's current and removed logs from `behind` on. There must be no writes meanwhile. */
 export function readLogsOfServer(
   { id, data, attic }: Pick<ServerFiles, 'id' | 'data' | 'attic'>,
   behind: number,
@@ -18,12 +18,12 @@ export function readLogsOfServer(
   };
 }
 
-/** What was checked is not looked at again. */
+/** Deletes removed logs that have been checked. */
 export function emptyAttic({ attic }: ServerFiles): void {
   for (const name of namesIn(attic)) rmSync(join(attic, name));
 }
 
-/** Files of this machine, without the logs that end before a txn. */
+/** A directory without the logs that end before a given txn. */
 class Directory implements FileSource {
   readonly #behind: number;
 
@@ -46,7 +46,7 @@ class Directory implements FileSource {
   }
 }
 
-/** A log in the attic has something behind its name, so that one of each life has its place. */
+/** Names of logs in the attic have a suffix, so that logs of different runs do not overwrite each other. */
 function readRemoved(attic: string, name: string, behind: number): readonly LoggedTxn[] {
   const source: FileSource = {
     names: () => [name.split('-')[0] ?? name],

@@ -12,9 +12,9 @@ import { tableOf } from './run-totals.ts';
 import { Screen } from './screen.ts';
 import { Torture } from './torture.ts';
 
-/** Of the process that runs in the namespace of the clients: the namespaces that another one has made for it. */
+/** Set for the process in the clients' namespace: the namespaces that its parent created. */
 const WITHIN = 'MEERKAT_TORTURE_NAMESPACES';
-/** And the seed that chance has given. */
+/** Set likewise: the random seed drawn by the parent. */
 const SEED = 'MEERKAT_TORTURE_SEED';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -22,7 +22,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const OK = 0;
 const BROKEN = 1;
 const INVOCATION = 2;
-/** Nothing was broken, but too little was done to say so. */
+/** Exit code: no violation, but the run did too little to prove anything. */
 const TOO_LITTLE = 3;
 
 async function main(): Promise<number> {
@@ -46,7 +46,7 @@ async function main(): Promise<number> {
   return runIn(options, await ProxyNetwork.start(options.servers, options.clients));
 }
 
-/** @returns why there are none, in words, where they cannot be had */
+/** @returns the reason, as text, when namespaces are not available */
 function makeNamespaces({ servers, clients }: TortureOptions): Namespaces | string {
   const reason = whyNoNamespaces();
   if (reason !== null) return reason;
@@ -57,15 +57,15 @@ function makeNamespaces({ servers, clients }: TortureOptions): Namespaces | stri
   }
 }
 
-/** Runs this program once more, in the namespace of the clients, and removes all of them when that has ended. */
+/** Runs this program again in the clients' namespace, and removes all namespaces when it exits. */
 async function runWithin({ seed }: TortureOptions, namespaces: Namespaces): Promise<number> {
   const [program = '', ...args] = namespaces.commandOf(OWN_NAMESPACE);
   const child = spawn(program, [...args, process.execPath, ...process.execArgv, ...process.argv.slice(1)], {
     env: { ...process.env, [WITHIN]: namespaces.prefix, [SEED]: String(seed) },
-    // The channel tells the other process when this one is gone.
+    // The IPC channel notifies the child when this process exits.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
-  // A terminal sends Ctrl-C to both, which does no harm; the other one ends, and then this one does.
+  // A terminal sends Ctrl-C to both, which is harmless: this process exits after the child.
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));
   try {
     const [code] = (await once(child, 'exit')) as [number | null];
@@ -108,5 +108,5 @@ function formatSummary({ servers, clients }: TortureOptions, network: TortureNet
 }
 
 process.exitCode = await main();
-// A server's log that is still written to, or a timer of a client, is no reason to stay.
+// An open server log or a client timer must not keep the process alive.
 process.exit();

@@ -1,15 +1,15 @@
-/** What a server of the ensemble and the process that torments it tell each other. Zxids are numbers, session ids and digests hex. */
+/** Messages between a server and the torture process. Zxids are numbers, session ids and digests hex. */
 
-/** What the disk of a server does from now on. */
+/** Faults of a server's disk from now on. */
 export type DiskTrouble =
   | { readonly kind: 'none' }
-  /** Each effect is told that much later, by chance. Milliseconds. */
+  /** Each completion is reported after a random delay of at most `maxMs` milliseconds. */
   | { readonly kind: 'slow'; readonly maxMs: number }
-  /** Nothing is told any more until `none` or `slow`. */
+  /** No completion is reported until `none` or `slow`. */
   | { readonly kind: 'stall' }
-  /** One effect fails, after so many that do not. */
+  /** One effect fails, after `skip` effects that succeed. */
   | { readonly kind: 'error'; readonly skip: number; readonly takesPlace: boolean }
-  /** Whatever needs room fails. */
+  /** Every effect that needs disk space fails. */
   | { readonly kind: 'full' };
 
 export type ToServer =
@@ -23,10 +23,10 @@ export interface ServerStatus {
   readonly role: 'looking' | 'leading' | 'following' | 'observing';
   readonly isServing: boolean;
   readonly leader: number | null;
-  /** The version of the membership that it follows, and the participants of that. */
+  /** Version and participants of the membership in force at this server. */
   readonly membershipVersion: number;
   readonly voters: readonly number[];
-  /** That it has served in last in this life; 0 before the first. */
+  /** The last epoch in which it served since the process started; 0 if none. */
   readonly epoch: number;
   readonly lastZxid: number;
   readonly sessionCount: number;
@@ -40,17 +40,17 @@ export type FromServer =
       readonly treeDigest: string;
       /** Ids and timeouts in milliseconds. */
       readonly sessions: readonly (readonly [string, number])[];
-      /** At some zxids. */
+      /** Digests at some zxids. */
       readonly digests: readonly (readonly [number, string])[];
     }
-  /** A txn says that the tree should be another one. */
+  /** The digest in a txn differs from that of the tree. */
   | { readonly kind: 'digest-mismatch'; readonly zxid: number }
-  /** This server, as a leader, begins an epoch behind this zxid. */
+  /** This server, as leader, starts an epoch. */
   | { readonly kind: 'established'; readonly epoch: number };
 
 /**
- * Both ends are of one build, and the channel is theirs alone; what is looked at is that a message was not meant for
- * another client in the process.
+ * Both ends come from one build and own the channel; this only checks that a message is not meant for another client in
+ * the process.
  */
 export function isToServer(message: unknown): message is ToServer {
   const kind = kindOf(message);

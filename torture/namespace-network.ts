@@ -12,7 +12,7 @@ import {
 const PORTS: Readonly<Record<PortKind, number>> = { client: 2181, quorum: 2888, election: 3888 };
 const CLIENTS_ADDRESS = '198.18.0.1';
 
-/** Each server in a network namespace of its own, and this process in that of the clients. */
+/** Each server runs in its own network namespace, and this process in that of the clients. */
 export class NamespaceNetwork implements TortureNetwork {
   readonly name = 'network namespaces';
   readonly places: readonly ServerPlace[];
@@ -60,7 +60,7 @@ export class NamespaceNetwork implements TortureNetwork {
   }
 }
 
-/** The namespace of this process, for the one that has made it. */
+/** The host whose namespace the torture process runs in. */
 export const OWN_NAMESPACE: string = CLIENTS;
 
 function ruleOfCut({ from, to, port }: Cut): string {
@@ -68,7 +68,7 @@ function ruleOfCut({ from, to, port }: Cut): string {
   return ruleOf(addressOf(from, to), addressOf(to, from), port === null ? null : `${side} ${PORTS[port.kind]}`);
 }
 
-/** Of a host, as `other` knows it. */
+/** Address of a host as seen from `other`. */
 function addressOf(host: string, other: string): string {
   if (!isServer(host)) return CLIENTS_ADDRESS;
   const last = isServer(other) ? 1 : 100 + numberOfHost(other);

@@ -4,7 +4,7 @@ import { NamespaceNetwork } from './namespace-network.ts';
 import { isAlive, Namespaces, removeLeftNamespaces, whyNoNamespaces } from './namespaces.ts';
 import type { Cut } from './network.ts';
 
-/** Tells the router what a network of three servers wants it to be told. */
+/** Records the rules that a network of three servers sets on the router. */
 class RecordedRouter extends Namespaces {
   rules: readonly string[] = [];
 
@@ -36,7 +36,7 @@ describe('cuts between namespaces', () => {
     expect(router.rules).toEqual([]);
   });
 
-  it('of a port name the end that listens', () => {
+  it('of a port match the port of the listening end', () => {
     const router = new RecordedRouter();
     const port = { host: 'zk2', kind: 'quorum' } as const;
     new NamespaceNetwork(router, 3).setCuts([
@@ -49,14 +49,14 @@ describe('cuts between namespaces', () => {
     ]);
   });
 
-  it('know the server behind each address that a client connects to', () => {
+  it('resolve the server behind each address that a client connects to', () => {
     const network = new NamespaceNetwork(new RecordedRouter(), 3);
     expect(network.connectString(7, [1, 3])).toBe('198.18.1.107:2181,198.18.3.107:2181');
     expect(network.serverAt('198.18.3.107')).toBe(3);
   });
 });
 
-/** Null where root is not enough: a container may lack the right. */
+/** Null when namespaces cannot be created: in a container, root may lack the capability. */
 function tryToMake(): Namespaces | null {
   try {
     return Namespaces.make(3, 2);
@@ -69,10 +69,10 @@ function tryToMake(): Namespaces | null {
 describe('namespaces', () => {
   const list = (): string => execFileSync('ip', ['netns', 'list'], { encoding: 'utf8' });
 
-  it('carry every cut, take them back in any order, and go; those of a killed run too', () => {
+  it('apply every cut, lift cuts in any order, and are removed, also after a killed run', () => {
     const reason = whyNoNamespaces();
     if (reason !== null) {
-      // What is then done instead is shown by the run behind proxies.
+      // The fallback to proxies is covered by torture.test.ts.
       expect(reason).toMatch(/none|root|iproute2/);
       return;
     }
@@ -86,7 +86,7 @@ describe('namespaces', () => {
       for (const cuts of [[some], [some, whole], [some], [], [whole], [whole, some], [whole], []])
         network.setCuts(cuts);
       expect(list()).toContain(namespaces.prefix);
-      // The owner lives.
+      // The owner is alive.
       removeLeftNamespaces();
       expect(list()).toContain(namespaces.prefix);
     } finally {

@@ -1,14 +1,14 @@
 /**
- * Hosts of their own on one machine: network namespaces of Linux, joined by a router that is one too.
+ * Separate hosts on one machine: Linux network namespaces, joined by a router that is a namespace too.
  *
  *     zk1 198.18.1.1 ──┐
- *     zk2 198.18.2.1 ──┼── router (198.18.N.254)       the clients, and the process that torments: 198.18.0.1
+ *     zk2 198.18.2.1 ──┼── router (198.18.N.254)       the clients and the torture process: 198.18.0.1
  *     zk3 198.18.3.1 ──┘       │
  *                           clients
  *
- * Nothing of it reaches the network of the machine: no namespace has a way out, and the addresses (RFC 2544) are reserved.
- * Each client has an address of its own at every server, 198.18.<server>.<100 + client>, so that it can be cut off alone. The
- * router drops what is cut silently, by rules of its routing.
+ * No traffic reaches the machine's network: the namespaces have no route out, and the addresses are reserved
+ * (RFC 2544). Each client has its own address at every server, 198.18.<server>.<100 + client>, so that it can be cut
+ * off alone. The router silently drops cut traffic, by routing rules.
  */
 import { execFileSync } from 'node:child_process';
 
@@ -16,7 +16,7 @@ const PREFIX = 'meerkat-torture';
 const ROUTER = 'router';
 export const CLIENTS = 'clients';
 
-/** The namespaces of one run, named after the process that has made them. */
+/** The namespaces of one run, named after the process that created them. */
 export class Namespaces {
   readonly prefix: string;
 
@@ -25,9 +25,9 @@ export class Namespaces {
   }
 
   /**
-   * Makes everything.
+   * Creates the namespaces, links and routes.
    *
-   * @throws Error when that cannot be had here; nothing is left behind
+   * @throws Error when the system does not allow it; nothing is left behind
    */
   static make(servers: number, clients: number): Namespaces {
     const namespaces = new Namespaces(`${PREFIX}-${process.pid}`);
@@ -44,18 +44,18 @@ export class Namespaces {
     return `${this.prefix}-${host}`;
   }
 
-  /** Runs something on a host. */
+  /** Command prefix that runs a program on a host. */
   commandOf(host: string): readonly string[] {
     return ['ip', 'netns', 'exec', this.nameOf(host)];
   }
 
-  /** Adds and removes rules of the router, each in the words of `ip rule`. */
+  /** Adds and removes rules of the router, each in the syntax of `ip rule`. */
   route(removed: readonly string[], added: readonly string[]): void {
     const lines = [...removed.map((rule) => `rule del ${rule}`), ...added.map((rule) => `rule add ${rule}`)];
     if (lines.length > 0) ip(['-n', this.nameOf(ROUTER), '-batch', '-'], `${lines.join('\n')}\n`);
   }
 
-  /** Ends whatever still runs there, and removes all of it. */
+  /** Kills the processes still running there, and removes the namespaces. */
   remove(): void {
     for (const name of listNamespaces()) {
       if (!name.startsWith(`${this.prefix}-`)) continue;
@@ -64,7 +64,7 @@ export class Namespaces {
         try {
           process.kill(Number(pid), 'SIGKILL');
         } catch {
-          // It has ended by itself.
+          // Already exited.
         }
       }
       ip(['netns', 'delete', name]);
@@ -76,11 +76,11 @@ export class Namespaces {
     this.#join(CLIENTS, 0, []);
     const others = Array.from({ length: clients }, (_, i) => 101 + i);
     for (let id = 1; id <= servers; id++) this.#join(`zk${id}`, id, others);
-    // What comes back by a way that is cut in the other direction is no reason to drop it.
+    // No reverse path filter: one direction may be cut while the other is open.
     const settings = 'echo 1 > ip_forward; for file in conf/*/rp_filter; do echo 0 > $file; done';
     const shell = ['sh', '-ec', `cd /proc/sys/net/ipv4; ${settings}`];
     execFileSync('ip', ['netns', 'exec', this.nameOf(ROUTER), ...shell], { stdio: ['ignore', 'ignore', 'pipe'] });
-    // A kernel that knows no rules by ports says so here.
+    // Fails here on a kernel without rules by port.
     const probe = ruleOf('198.18.0.1', '198.18.1.1', 'dport 1');
     this.route([], [probe]);
     this.route([probe], []);
@@ -104,10 +104,10 @@ export class Namespaces {
   }
 }
 
-/** What `ip rule` is notified of packets that are dropped. */
+/** An `ip rule` that drops packets. */
 export function ruleOf(from: string, to: string, port: string | null): string {
   const pair = `from ${from} to ${to}`;
-  // A rule that is to be deleted is found by what is said of it: without a port, one with any would do.
+  // `ip rule del` matches by the given fields: without a port it would also match rules with one, hence the other pref.
   return port === null ? `pref 100 ${pair} blackhole` : `pref 200 ${pair} ipproto tcp ${port} blackhole`;
 }
 
@@ -122,7 +122,7 @@ export function removeLeftNamespaces(): void {
   for (const prefix of prefixes) new Namespaces(prefix).remove();
 }
 
-/** Why this process cannot make any, as far as that can be reported before it is tried; null when it may. */
+/** Why this process cannot create namespaces, as far as it is known without trying; null when it may. */
 export function whyNoNamespaces(): string | null {
   if (process.platform !== 'linux') return `${process.platform} has none`;
   if (process.getuid?.() !== 0) return 'only root may make them';
@@ -144,13 +144,13 @@ export function isAlive(pid: number): boolean {
 }
 
 function listNamespaces(): readonly string[] {
-  // "name (id: 3)", one a line.
+  // One per line: "name (id: 3)".
   return ip(['netns', 'list'])
     .split('\n')
     .flatMap((line) => /^\S+/.exec(line) ?? []);
 }
 
-/** @throws Error with what the command said */
+/** @throws Error with the output of the command */
 function ip(args: readonly string[], input = ''): string {
   try {
     return execFileSync('ip', [...args], { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'pipe'] });

@@ -24,7 +24,7 @@ const network: TortureNetwork = {
   close: async () => {},
 };
 
-/** Three servers that do not run, and one client. */
+/** Three servers that are not running, and one client. */
 beforeEach(() => {
   vi.useFakeTimers();
   cuts = [];
@@ -48,7 +48,7 @@ function fault(kind: FaultKind, atMs: number, durationMs: number, hosts: string[
   return { kind, atMs, durationMs, hosts, others, chance: 1 };
 }
 
-it('faults begin at their moments and end after their time, and what two of them cut stays cut until both are over', () => {
+it('faults start on schedule and end after their duration; a link cut by two faults stays cut until both end', () => {
   nemesis.unleash([fault('isolate', 100, 1000, ['zk1'], ['zk2']), fault('one-way', 600, 1000, ['zk1'], ['zk2', 'c1'])]);
   vi.advanceTimersByTime(99);
   expect(cuts).toEqual([]);
@@ -67,7 +67,7 @@ it('faults begin at their moments and end after their time, and what two of them
   expect(said).toEqual(['100ms isolate zk1 | zk2 for 1000ms #1', '600ms one-way zk1 | zk2,c1 for 1000ms #1']);
 });
 
-it('the clients do not reach each other, so nothing is cut between them', () => {
+it('clients do not talk to each other, so no link between them is cut', () => {
   nemesis.unleash([fault('partition', 0, 1000, ['zk1', 'c1'], ['zk2', 'c2'])]);
   vi.advanceTimersByTime(0);
   expect(cuts).not.toContain('c1>c2');

@@ -4,25 +4,25 @@ import { type Cut, formatCut, isServer, PORT_KINDS, type TortureNetwork } from '
 import type { RealEnsemble } from './real-ensemble.ts';
 import type { ServerProcess } from './server-process.ts';
 
-/** Brings the faults of a plan upon processes, sockets and files, and heals what it has done. */
+/** Injects the faults of a plan into processes, sockets and files, and heals them. */
 export class Nemesis {
   readonly #ensemble: RealEnsemble;
   readonly #network: TortureNetwork;
   readonly #clients: readonly string[];
   readonly #say: (what: string) => void;
-  /** Of what is to begin or to end. */
+  /** Timers of faults that are due to start or end. */
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** What is cut, and how many faults want it so. */
+  /** The cuts in force, with the number of faults that need each. */
   readonly #cuts = new Map<string, { readonly cut: Cut; count: number }>();
-  /** Changes the members, as a draw decides. */
+  /** Makes a random membership change. */
   readonly #changeMembers: (random: SeededRandom) => void;
-  /** Faults that keep a server from being started; by id. */
+  /** By server id: the number of faults that keep it from being started. */
   readonly #down = new Map<number, number>();
-  /** Faults that keep the disk of a server from working; by id. */
+  /** By server id: the number of faults that keep its disk from working. */
   readonly #diskless = new Map<number, number>();
-  /** Servers whose disk has been made to fail in this life: they are free to end by themselves. */
+  /** Servers with an injected disk error since their last start: they are allowed to exit. */
   readonly #hurt = new Set<ServerProcess>();
-  /** Faults that have been brought upon something: a plan may mean a leader when there is none. */
+  /** Faults that were injected. A planned fault of the leader is skipped when there is no leader. */
   readonly counts = new Map<FaultKind, number>();
   #isOver = true;
 
@@ -40,7 +40,7 @@ export class Nemesis {
     this.#changeMembers = changeMembers;
   }
 
-  /** From now on, faults happen at their moments. */
+  /** Schedules the faults, relative to now. */
   unleash(faults: readonly Fault[]): void {
     this.#isOver = false;
     for (const fault of faults) this.#after(fault.atMs, () => this.#inflict(fault));
@@ -64,7 +64,7 @@ export class Nemesis {
     this.tend();
   }
 
-  /** Called again and again after `heal`: processes that have ended are started. */
+  /** Called repeatedly after `heal`: restarts processes that have exited. */
   tend(): void {
     for (const server of this.#ensemble.servers) server.start();
   }
@@ -73,19 +73,19 @@ export class Nemesis {
     this.#hurt.delete(server);
   }
 
-  /** A server has ended by itself. @returns whether it was free to: its disk had failed */
+  /** A server has exited by itself. @returns whether that is allowed because its disk had failed */
   onDied(server: ServerProcess): boolean {
     const wasHurt = this.#hurt.has(server);
     if (wasHurt && !this.#isOver) this.#after(REVIVE_MS, () => this.#revive(server));
     return wasHurt;
   }
 
-  /** Runs, is awake, and its disk works. */
+  /** Whether a server is running, not paused, and its disk works. */
   isAble({ id, isRunning, isPaused }: ServerProcess): boolean {
     return isRunning && !isPaused && (this.#diskless.get(id) ?? 0) === 0;
   }
 
-  /** Whether nothing between two servers is cut. */
+  /** Whether no cut affects the link between two servers. */
   areLinked(one: string, other: string): boolean {
     for (const { cut } of this.#cuts.values()) {
       if ((cut.from === one && cut.to === other) || (cut.from === other && cut.to === one)) return false;
@@ -148,7 +148,7 @@ export class Nemesis {
     }
   }
 
-  /** Kill -9, and a start later on. */
+  /** Kills a server with SIGKILL and restarts it later. */
   #takeDown(server: ServerProcess, durationMs: number): void {
     this.#down.set(server.id, (this.#down.get(server.id) ?? 0) + 1);
     const killed = server.kill();
@@ -159,7 +159,7 @@ export class Nemesis {
     });
   }
 
-  /** SIGTERM: a planned end. One that is still busy with it after the time, behind a disk that hangs for instance, is killed. */
+  /** Shuts a server down with SIGTERM. If it does not exit in time, for instance because its disk hangs, kills it. */
   #stop(server: ServerProcess, durationMs: number): void {
     server.terminate();
     this.#after(durationMs + STOP_MS, async () => {
@@ -177,7 +177,7 @@ export class Nemesis {
     if (trouble === null) return;
     if (trouble.kind === 'error' || trouble.kind === 'full') this.#hurt.add(server);
     server.tell({ kind: 'disk', trouble });
-    // An error is over once it has happened, whenever that is.
+    // An error happens once and then is over; it has no duration.
     if (trouble.kind === 'error') return;
     const hinders = trouble.kind !== 'slow';
     if (hinders) this.#diskless.set(server.id, (this.#diskless.get(server.id) ?? 0) + 1);
@@ -232,12 +232,12 @@ export class Nemesis {
   }
 }
 
-/** Milliseconds after which a server whose disk has failed is started. */
+/** Milliseconds until a server that exited because of a disk error is restarted. */
 const REVIVE_MS = 500;
-/** Milliseconds that a server may take to finish, besides the length of the fault. */
+/** Milliseconds that a server may take to exit, in addition to the duration of the fault. */
 const STOP_MS = 2000;
 
-/** Every pair of a server with any other host; clients have nothing to do with each other. */
+/** Every pair of a server and another host. Clients do not talk to each other. */
 function pairsOf(hosts: readonly string[], others: readonly string[]): readonly Cut[] {
   return hosts.flatMap((from) =>
     others.flatMap((to): readonly Cut[] => (isServer(from) || isServer(to) ? [{ from, to, port: null }] : [])),

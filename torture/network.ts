@@ -1,48 +1,47 @@
 import type { Client, ConnectOptions } from '@meerkat/client';
 import type { ClientTap } from '@meerkat/simulator';
 
-/** What a port of a server is for. */
+/** Purpose of a server's port. */
 export const PORT_KINDS = ['client', 'quorum', 'election'] as const;
 export type PortKind = (typeof PORT_KINDS)[number];
 
 /**
- * What does not get through: bytes from one host to another, in one direction. Hosts are `zk1`, `zk2`, … and the clients
- * `c1`, `c2`, ….
+ * Blocked traffic from one host to another, in one direction. Hosts are `zk1`, `zk2`, … and the clients `c1`, `c2`, ….
  */
 export interface Cut {
   readonly from: string;
   readonly to: string;
-  /** Only on connections to this port, which is of `from` or of `to`; null: everything. */
+  /** Only connections to this port of `from` or `to`; null: all traffic. */
   readonly port: { readonly host: string; readonly kind: PortKind } | null;
 }
 
-/** Where a server listens, as its configuration says it. */
+/** Where a server listens, as configured. */
 export interface ServerPlace {
   readonly id: number;
   readonly clientHost: string;
-  /** By which the other servers find it. */
+  /** Host name that the other servers dial. */
   readonly peerHost: string;
   readonly ports: Readonly<Record<PortKind, number>>;
 }
 
-/** The network of an ensemble and its clients, in which everything can be cut. */
+/** The network of an ensemble and its clients, in which every link can be cut. */
 export interface TortureNetwork {
   /** For people: "network namespaces". */
   readonly name: string;
   readonly places: readonly ServerPlace[];
-  /** The program and the arguments with which a server's process begins. */
+  /** Command prefix (program and arguments) of a server's process. */
   commandOf(id: number): readonly string[];
   /** Ports that this server dials in place of those of others. */
   redirectionsOf(id: number): readonly (readonly [number, number])[];
   /** What the client `c<n>` connects to; `ids` names the servers. */
   connectString(client: number, ids: readonly number[]): string;
-  /** The server that a client's connection leads to. */
+  /** The server behind an address that a client connects to. */
   serverAt(host: string, port: number): number;
-  /** From now on exactly these. */
+  /** Replaces all cuts. */
   setCuts(cuts: readonly Cut[]): void;
-  /** What arrives at these servers, or leaves them, is that much later; null: `slow` cannot be had here. */
+  /** Delays traffic from and to these servers; null where the fault `slow` is not supported. */
   readonly delay: ((hosts: readonly string[], ms: number) => void) | null;
-  /** Breaks about half of the connections of these hosts; null as above. */
+  /** Breaks about half of these hosts' connections; null where the fault `break` is not supported. */
   readonly breakStreams: ((hosts: readonly string[], chance: () => boolean) => void) | null;
   close(): Promise<void>;
 }

@@ -45,7 +45,7 @@ test('draws every kind of change, and none that leaves fewer than two participan
   }
 });
 
-test('reads the list that is in force', () => {
+test('reads the member list in force', () => {
   const data = 'server.1=a:1:2:participant\nserver.2=b:1:2:observer;c:3\nversion=100000000';
   expect([...parseRoles(new TextEncoder().encode(data))]).toEqual([
     [1, 'participant'],

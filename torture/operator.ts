@@ -3,18 +3,18 @@ import type { SeededRandom } from '@meerkat/simulator';
 import type { TortureNetwork } from './network.ts';
 import { memberLine, type Role, SUPER_USER } from './server-files.ts';
 
-/** What an operator asks for, as `reconfig` takes it. */
+/** A requested change, in the form that `reconfig` takes. */
 export type MemberChange =
   | { readonly joining?: readonly string[]; readonly leaving?: readonly number[] }
   | { readonly members: readonly string[] };
 
-/** Milliseconds after which a change is given up; another one may be asked for meanwhile. */
+/** Timeout of a change in milliseconds; another change may be requested meanwhile. */
 const PATIENCE_MS = 3000;
 const RETRY_MS = 200;
-/** Fewer participants are not asked for: the ensemble is to survive the loss of one. */
+/** The operator never asks for fewer participants. */
 const PARTICIPANTS_MIN = 2;
 
-/** Changes the members of the ensemble while it runs. Whether a change is possible the leader decides, and the answer may be lost. */
+/** Changes the members of a running ensemble. The leader may refuse a change, and the answer may be lost. */
 export class Operator {
   readonly #network: TortureNetwork;
   readonly #say: (what: string) => void;
@@ -32,7 +32,7 @@ export class Operator {
       const { data, stat } = await client.config({ timeoutMs: PATIENCE_MS });
       const change = drawChange(random, parseRoles(data), this.#ids, leader, (id, role) => this.#line(id, role));
       if (change === null) return;
-      // Another operator may have changed the list since it was read: then this change is refused.
+      // The change is refused when the list has changed since it was read.
       const version = random.chance(0.3) ? { fromVersion: stat.mzxid } : {};
       this.#say(`an operator changes the members: ${JSON.stringify(change)}`);
       await this.#reconfig(client, { ...change, ...version });
@@ -41,8 +41,8 @@ export class Operator {
   }
 
   /**
-   * Makes one server an observer, and then every server a participant, however often that has to be tried: in a healthy
-   * ensemble a change goes through.
+   * Makes one server an observer, and then every server a participant, retrying until it succeeds: a healthy ensemble
+   * must accept the change.
    */
   async restore(isOver: () => boolean, demoted: number): Promise<void> {
     let isDemoted = false;
@@ -50,7 +50,7 @@ export class Operator {
       const isDone = await this.#withClient(async (client) => {
         const roles = parseRoles((await client.config({ timeoutMs: PATIENCE_MS })).data);
         isDemoted ||= roles.get(demoted) === 'observer';
-        // One after the other: an observer does not count towards the quorum of the members that it is to be one of.
+        // One at a time: an observer does not count towards the quorum of the new membership.
         const missing = this.#ids.find((id) => roles.get(id) !== 'participant');
         if (missing === undefined && isDemoted) return true;
         const line = missing === undefined ? this.#line(demoted, 'observer') : this.#line(missing, 'participant');
@@ -97,7 +97,7 @@ function firstLine({ message }: Error): string {
   return message.split('\n', 1)[0]!;
 }
 
-/** Reads the list in force. @returns roles of the members, by id */
+/** Parses the member list in force. @returns roles of the members, by id */
 export function parseRoles(data: Uint8Array): ReadonlyMap<number, Role> {
   const roles = new Map<number, Role>();
   for (const line of new TextDecoder().decode(data).split('\n')) {
@@ -107,7 +107,7 @@ export function parseRoles(data: Uint8Array): ReadonlyMap<number, Role> {
   return roles;
 }
 
-/** @returns null when the draw finds nothing to change */
+/** @returns null when the drawn change is not possible */
 export function drawChange(
   random: SeededRandom,
   roles: ReadonlyMap<number, Role>,

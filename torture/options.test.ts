@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { HELP, parseOptions, REAL_FAULTS } from './options.ts';
 
 describe('the command line', () => {
-  it('has an answer to everything that is left out', () => {
+  it('has a default for every option', () => {
     expect(parseOptions([], 7)).toEqual({
       servers: 3,
       minutes: 5,
@@ -20,7 +20,7 @@ describe('the command line', () => {
     for (const kind of REAL_FAULTS) expect(HELP).toContain(kind);
   });
 
-  it('takes some kinds of faults, or none', () => {
+  it('accepts a list of fault kinds, or none', () => {
     expect(parseOptions(['--faults', 'crash,disk-error'], 7)).toMatchObject({ faults: ['crash', 'disk-error'] });
     expect(parseOptions(['--faults', 'none'], 7)).toMatchObject({ faults: [] });
   });
@@ -33,7 +33,7 @@ describe('the command line', () => {
     [['--faults', 'rot'], '"rot" only exists in the simulator'],
     [['--faults', 'fire'], 'there is no "fire"'],
     [['--wrong'], "Unknown option '--wrong'"],
-  ])('says what is wrong with %s', (args, message) => {
+  ])('reports what is wrong with %s', (args, message) => {
     expect(parseOptions(args, 7)).toContain(message);
   });
 });

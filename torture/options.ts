@@ -3,21 +3,21 @@ import { ALL_FAULT_KINDS, type FaultKind } from '@meerkat/simulator';
 
 export interface TortureOptions {
   readonly servers: number;
-  /** Of faults, all rounds together. */
+  /** Total duration of faults over all rounds. */
   readonly minutes: number;
   readonly clients: number;
-  /** Decides the plan of faults, and what the clients ask for. */
+  /** Determines the fault plan and the workload. */
   readonly seed: number;
-  /** Null: all that the network can carry out. */
+  /** Null: all kinds that the network supports. */
   readonly faults: readonly FaultKind[] | null;
   readonly usesProxies: boolean;
-  /** The data directories stay, whatever comes out. */
+  /** Keeps the data directories even when the run succeeds. */
   readonly keeps: boolean;
-  /** Where the table is written too, as Markdown. */
+  /** File that the summary table is also written to, as Markdown. */
   readonly summary: string | null;
 }
 
-/** Of the simulator's kinds, those that processes, files and sockets of one machine can be brought to. */
+/** The simulator's fault kinds that can be injected into processes, files and sockets of one machine. */
 export const REAL_FAULTS = [
   'crash',
   'stop',
@@ -36,14 +36,14 @@ export const REAL_FAULTS = [
   'disk-full',
   'members',
 ] as const satisfies readonly FaultKind[];
-/** Of those, what has a plan of its own. */
+/** The kind among them that has its own plan. */
 export const MEMBERS = 'members';
 export type RealFault = (typeof REAL_FAULTS)[number];
 
-/** Between processes that know nothing of it only a proxy slows a connection down, or breaks it. */
+/** Fault kinds that need a proxy between the processes. */
 export const PROXY_FAULTS: readonly FaultKind[] = ['slow', 'break'];
 
-/** One client has an address of its own on each server: 198.18.<server>.<100 + client>. */
+/** Each client has its own address on each server: 198.18.<server>.<100 + client>. */
 const CLIENTS_MAX = 100;
 
 export const HELP = `npm run torture -- [options]
@@ -65,7 +65,7 @@ kept. As root, where namespaces can be made, each server has a network of its ow
 Ctrl-C heals everything, checks what there is, and cleans up. The exit code is 1 when an invariant was broken; what the servers
 have written stays then, and the last lines say where. It is 3 when less has happened than would prove anything.`;
 
-/** @returns what is wrong, in words, when the command line cannot be used; null for --help */
+/** @returns an error message when the command line is invalid; null for --help */
 export function parseOptions(args: readonly string[], randomSeed: number): TortureOptions | string | null {
   let values: Partial<Record<string, string | boolean>>;
   try {

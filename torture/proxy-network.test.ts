@@ -12,11 +12,11 @@ afterEach(async () => {
 
 interface Echo {
   readonly socket: Socket;
-  /** What has come back so far. */
+  /** Everything received so far. */
   text(): string;
 }
 
-/** Two servers whose ports answer with what they are sent, and one client. */
+/** Two servers whose ports echo what they receive, and one client. */
 async function startNetwork(): Promise<ProxyNetwork> {
   const network = await ProxyNetwork.start(2, 1);
   ends.push(() => network.close());
@@ -49,7 +49,7 @@ function portOf(network: ProxyNetwork, id: number): number {
   return Number(network.connectString(1, [id]).split(':')[1]);
 }
 
-it('a cut holds back what goes from one host to another, until it ends, and nothing else', async () => {
+it('a cut holds back traffic from one host to another until it is lifted, and no other traffic', async () => {
   const network = await startNetwork();
   const [cut, free] = [await dial(portOf(network, 1)), await dial(portOf(network, 2))];
   network.setCuts([{ from: 'zk1', to: 'c1', port: null }]);
@@ -61,7 +61,7 @@ it('a cut holds back what goes from one host to another, until it ends, and noth
   await until(() => cut.text() === 'a');
 });
 
-it('a cut of a port leaves the other ports alone', async () => {
+it('a cut of a port does not affect the other ports', async () => {
   const network = await startNetwork();
   const proxied = new Map(network.redirectionsOf(1));
   const { ports } = network.places[1]!;
@@ -80,12 +80,12 @@ it('a cut of a port leaves the other ports alone', async () => {
   await until(() => quorum.text() === 'a');
 });
 
-it('the server behind each proxy of a client is known, and broken connections end', async () => {
+it('resolves the server behind each proxy of a client, and breaks connections', async () => {
   const network = await startNetwork();
   expect(network.serverAt('127.0.0.1', portOf(network, 2))).toBe(2);
   const { socket } = await dial(portOf(network, 2));
   const closed = new Promise((resolve) => socket.once('close', resolve));
-  // The proxy has to know it first.
+  // The proxy must have accepted the connection first.
   socket.write('a');
   await once(socket, 'data');
   network.breakStreams(['c1'], () => true);

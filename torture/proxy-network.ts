@@ -9,7 +9,7 @@ import {
   type TortureNetwork,
 } from './network.ts';
 
-/** A way from one host to a port of a server. */
+/** The path from one host to a port of a server. */
 interface Link {
   readonly dialer: string;
   readonly server: string;
@@ -17,7 +17,7 @@ interface Link {
   readonly proxy: TcpProxy;
 }
 
-/** Everything on 127.0.0.1, with a proxy on each way. A cut lets nothing through, ends of streams included. */
+/** All hosts on 127.0.0.1, with a proxy on each link. A cut blocks everything, including ends of streams. */
 export class ProxyNetwork implements TortureNetwork {
   readonly name = 'proxies';
   readonly places: readonly ServerPlace[];

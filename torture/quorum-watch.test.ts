@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { QuorumWatch } from './quorum-watch.ts';
 
-/** A watch, and what it is shown: servers that are down, pairs that are cut. */
+/** A watch, and a function that feeds it: servers that are down, pairs that are cut. */
 function watching(voters: readonly number[]) {
   const watch = new QuorumWatch();
   const look = (nowMs: number, down: readonly number[] = [], cut: readonly string[] = []): void =>
@@ -13,7 +13,7 @@ function watching(voters: readonly number[]) {
   return { watch, look };
 }
 
-test('a time without a write counts while one majority could work', () => {
+test('time without a write counts while one majority could work', () => {
   const { watch, look } = watching([1, 2, 3]);
   for (let ms = 0; ms <= 1000; ms += 100) look(ms, [3]);
   expect([watch.longestMs, watch.longest]).toEqual([1000, 'servers 1,2 of 1,2,3, until 1.0 s']);
@@ -22,7 +22,7 @@ test('a time without a write counts while one majority could work', () => {
   expect(watch.longestMs).toBe(1000);
 });
 
-test('it does not while none can, nor across majorities that follow one another', () => {
+test('it does not count while no majority can work, nor across successive majorities', () => {
   const { watch, look } = watching([1, 2, 3]);
   for (let ms = 0; ms < 10_000; ms += 100) look(ms, [2, 3]);
   expect(watch.longestMs).toBe(0);
@@ -31,7 +31,7 @@ test('it does not while none can, nor across majorities that follow one another'
   expect(watch.longestMs).toBe(300);
 });
 
-test('of two participants both are needed, of five three that reach each other', () => {
+test('two participants need both, five need three that reach each other', () => {
   const two = watching([1, 2]);
   for (let ms = 0; ms < 5000; ms += 100) two.look(ms, ms % 1000 < 200 ? [2] : []);
   expect(two.watch.longestMs).toBe(700);

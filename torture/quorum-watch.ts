@@ -1,20 +1,20 @@
-/** What is known of the servers at a moment. */
+/** State of the servers at one moment. */
 export interface QuorumSigns {
   /** Ids of the participants of the membership in force. */
   readonly voters: readonly number[];
-  /** Runs, is awake, and its disk works. */
+  /** Whether the server is running, not paused, and its disk works. */
   isAble(server: number): boolean;
-  /** Bytes go both ways. */
+  /** Whether traffic passes in both directions. */
   areLinked(one: number, other: number): boolean;
 }
 
 /**
- * Tells a time without a write that the quorum rule demands from one in which a majority could have worked: for how long
- * no write was acknowledged although one and the same majority ran, undisturbed and in contact, all the while. Such a
- * time has an election in it, and the start of a server.
+ * Distinguishes unavailability required by the quorum rule from unavailability although a majority could have worked.
+ * Measures for how long no write was acknowledged while one and the same majority was running, undisturbed and
+ * connected. Such a period may include an election and the start of a server.
  */
 export class QuorumWatch {
-  /** Since when the majorities that are undisturbed now have been so, by their members. */
+  /** For each majority that is undisturbed now, by its members: since when. */
   readonly #since = new Map<string, number>();
   #lastWriteMs = 0;
   #longestMs = 0;
@@ -25,7 +25,7 @@ export class QuorumWatch {
     return this.#longestMs;
   }
 
-  /** Whose time that was, and when it ended; '' when there was none. */
+  /** The majority of that period and when the period ended; '' when there was none. */
   get longest(): string {
     return this.#longest;
   }
@@ -54,7 +54,7 @@ export class QuorumWatch {
   }
 }
 
-/** The smallest ones: whatever is larger has one of these. */
+/** All minimal majorities; every larger one contains one of them. */
 function majoritiesOf(voters: readonly number[]): readonly (readonly number[])[] {
   const size = Math.floor(voters.length / 2) + 1;
   const found: number[][] = [];

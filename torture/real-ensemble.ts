@@ -6,11 +6,11 @@ import { ServerProcess } from './server-process.ts';
 export interface EnsembleEvents {
   onMessage(server: ServerProcess, message: FromServer): void;
   onStarted(server: ServerProcess): void;
-  /** A server has ended without being asked to. */
+  /** A server has exited without being asked to. */
   onDied(server: ServerProcess, reason: string): void;
 }
 
-/** The servers, each of them a process. */
+/** The ensemble; each server is a process. */
 export class RealEnsemble {
   /** Ordered by id, from 1 on. */
   readonly servers: readonly ServerProcess[];
@@ -34,7 +34,7 @@ export class RealEnsemble {
     return this.servers.find((server) => server.host === host) ?? null;
   }
 
-  /** The server that says that it leads, serves, and is awake; of several the one of the last epoch. */
+  /** The server that reports that it leads, serves, and is not paused; of several the one with the highest epoch. */
   get leader(): ServerProcess | null {
     let leader: ServerProcess | null = null;
     for (const server of this.servers) {
@@ -45,7 +45,7 @@ export class RealEnsemble {
     return leader;
   }
 
-  /** The participants of the newest membership that a server follows. */
+  /** The participants of the newest membership known to any server. */
   get voters(): readonly number[] {
     let version = -1;
     let voters: readonly number[] = [];
@@ -57,7 +57,7 @@ export class RealEnsemble {
     return voters;
   }
 
-  /** Every server serves clients in one epoch. */
+  /** Every server serves clients in the same epoch. */
   get isWhole(): boolean {
     const { leader } = this;
     return (
@@ -69,7 +69,7 @@ export class RealEnsemble {
     );
   }
 
-  /** Nothing is going to happen any more by itself: all are at one zxid, and there is no session that could end. */
+  /** No further txn will occur by itself: all servers are at one zxid, and no session is left to expire. */
   get isAtRest(): boolean {
     const lastZxid = this.leader?.status?.lastZxid;
     return (
@@ -77,7 +77,7 @@ export class RealEnsemble {
     );
   }
 
-  /** In words, for those who wait in vain. */
+  /** Describes the servers, for the error message of a wait that timed out. */
   describe(): string {
     return this.servers
       .map(({ id, isRunning, isPaused, status }) => {
@@ -95,7 +95,7 @@ export class RealEnsemble {
     for (const server of this.servers) server.start();
   }
 
-  /** Lets all of them finish; those that do not within the time are killed. */
+  /** Shuts all servers down; those that have not exited within the limit are killed. */
   async stop(limitMs: number): Promise<void> {
     for (const server of this.servers) {
       server.terminate();

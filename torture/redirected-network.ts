@@ -1,9 +1,9 @@
 import type { ConnectEvents, Endpoint, ListenEvents, Network } from '@meerkat/core';
 
-/** The way to other servers leads over proxies, of which the members' list knows nothing. */
+/** Connects to other servers through proxies that do not appear in the member list. */
 export class RedirectedNetwork implements Network {
   readonly #sockets: Network;
-  /** By the port of a server: that of the proxy before it, on 127.0.0.1. */
+  /** By a server's port: the port of its proxy on 127.0.0.1. */
   readonly #ports: ReadonlyMap<number, number>;
 
   constructor(sockets: Network, ports: ReadonlyMap<number, number>) {

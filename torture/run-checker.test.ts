@@ -14,7 +14,7 @@ import { TappedTransport } from './tapped-transport.ts';
 const OPERATIONS = 300;
 
 let directory = '';
-/** Of an ensemble in this process, on real sockets and files, to which nothing was done. */
+/** From an ensemble in this process, on real sockets and files, without faults. */
 let evidence: Evidence;
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ beforeAll(async () => {
   workload.start();
   await until(() => history.operations.length >= OPERATIONS);
   await workload.stop();
-  // A session that is not closed yet ends by itself.
+  // A session that is still open expires by itself.
   await until(() => new Set(ensemble.servers.map(({ view }) => `${view.lastZxid} ${view.sessionCount}`)).size === 1);
   await until(() => ensemble.servers.every(({ view }) => view.sessionCount === 0));
   await until(() => new Set(ensemble.servers.map(({ view }) => view.lastZxid)).size === 1);
@@ -59,7 +59,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** As often as it takes: the test's own time limit is the only one. */
+/** Polls without a limit other than the timeout of the test. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
@@ -69,7 +69,7 @@ function broken(changes: Partial<Evidence>): readonly string[] {
   return [...new Set(violations.map(({ invariant }) => invariant))].sort();
 }
 
-/** The last write of a key that was acknowledged. */
+/** The last acknowledged write of a key. */
 function acknowledged(): number {
   const told = evidence.history.operations.findLast(({ result, request }) => result !== null && request.op === 'set');
   return told!.zxid!;
@@ -80,7 +80,7 @@ function without(logs: LogsOfServer, lost: number): LogsOfServer {
 }
 
 describe('the checker of a run', () => {
-  it('finds nothing where nothing was wrong, and much has happened', () => {
+  it('finds no violation in a correct run with much activity', () => {
     expect(broken({})).toEqual([]);
     const { operations } = evidence.history;
     expect(operations.filter(({ result }) => result !== null).length).toBeGreaterThan(20);
@@ -90,7 +90,7 @@ describe('the checker of a run', () => {
     expect(checker.behind).toBe(evidence.finalStates[0]!.lastZxid);
   });
 
-  it('reports a run in which an acknowledged write was lost, and shows the history of it', () => {
+  it('reports a lost acknowledged write and shows its history', () => {
     const lost = acknowledged();
     const violations = new RunChecker().check({ ...evidence, logs: evidence.logs.map((logs) => without(logs, lost)) });
     const found = violations.find(({ invariant }) => invariant === 'D4');
@@ -102,7 +102,7 @@ describe('the checker of a run', () => {
     expect(linesAbout(found!, evidence.history.entries, 5)).toHaveLength(5);
   });
 
-  it('reports a run in which the last write was lost by all', () => {
+  it('reports a last write that all servers lost', () => {
     const writes = evidence.history.operations.filter(({ result, request }) => result !== null && request.op === 'set');
     const last = Math.max(...writes.map(({ zxid }) => zxid!));
     const cut = (logs: LogsOfServer): LogsOfServer => ({ ...logs, txns: logs.txns.filter(({ zxid }) => zxid < last) });
@@ -120,7 +120,7 @@ describe('the checker of a run', () => {
     expect(broken({ logs: [without(first!, acknowledged()), ...others] })).toEqual(['Z4']);
   });
 
-  it('reports servers that end with other trees, other data or another digest', () => {
+  it('reports servers that end with different trees, data or digests', () => {
     const [first, ...others] = evidence.finalStates;
     const znodes = [...first!.znodes!].filter(({ path }) => path !== '/w');
     expect(broken({ finalStates: [{ ...first!, znodes }, ...others] })).toEqual(['W6']);
@@ -129,7 +129,7 @@ describe('the checker of a run', () => {
     expect(broken({ digests })).toEqual(['Z17']);
   });
 
-  it('reports a client that was shown a state that never was', () => {
+  it('reports a client that read a state that never existed', () => {
     const read = evidence.history.operations.find(({ result }) => result?.op === 'get')!;
     const { result } = read;
     read.result = { ...result, data: 'never written' } as typeof result;
@@ -137,7 +137,7 @@ describe('the checker of a run', () => {
     read.result = result;
   });
 
-  it('continues behind what it has checked', () => {
+  it('continues after what it has already checked', () => {
     const checker = new RunChecker();
     checker.check(evidence);
     const logs = evidence.logs.map((one) => ({ ...one, isWhole: false }));

@@ -8,12 +8,12 @@ import {
 } from '@meerkat/simulator';
 import { composeCommitted, type LogsOfServer } from './committed-log.ts';
 
-/** What there is to know of a round that has come to rest. */
+/** The evidence of one round, collected when the ensemble is at rest. */
 export interface Evidence {
   /** What clients did and saw. */
   readonly history: History;
   readonly logs: readonly LogsOfServer[];
-  /** By epoch: the zxid behind which its leader has begun it. */
+  /** For each epoch, the zxid after which its leader started it. */
   readonly established: ReadonlyMap<number, number>;
   /** What each server holds at the end. */
   readonly finalStates: readonly FinalState[];
@@ -22,17 +22,17 @@ export interface Evidence {
 }
 
 /**
- * Checks one round after the other with the checkers of the simulator. Between two rounds only the tree is kept.
+ * Checks each round with the checkers of the simulator. Only the tree is kept between rounds.
  *
- * What it adds to them is the committed sequence: the simulator sees each commit happen, here the logs are read.
+ * The simulator observes each commit; here the committed sequence is reconstructed from the logs.
  */
 export class RunChecker {
-  /** Where the last round has ended; null before the first. */
+  /** Where the last round ended; null before the first. */
   #base: CommittedBase | null = null;
-  /** Txns that were looked at. */
+  /** Number of checked txns. */
   txns = 0;
 
-  /** Zxid from which on logs are of interest. */
+  /** Logs are needed from this zxid on. */
   get behind(): number {
     return this.#base?.zxid ?? 0;
   }

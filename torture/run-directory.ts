@@ -5,17 +5,17 @@ import { isAlive } from './namespaces.ts';
 
 const PREFIX = 'meerkat-torture';
 
-/** Where everything of a run is: named after its process. */
+/** Creates the directory of a run, named after its process. */
 export function makeRunDirectory(): string {
   return mkdtempSync(join(tmpdir(), `${PREFIX}-${process.pid}-`));
 }
 
 /**
- * Ends the servers of runs that were killed: a stopped one does not notice the end of its run. What they
- * have written stays.
+ * Kills the servers left by killed runs: a stopped (SIGSTOP) server does not notice the end of its run. Their files are
+ * kept.
  */
 export function endLeftServers(): void {
-  // Only where a process can be told from another one that has got its id.
+  // Only where a reused process id can be detected.
   if (!existsSync('/proc/self/cmdline')) return;
   for (const name of readdirSync(tmpdir())) {
     const owner = new RegExp(`^${PREFIX}-(\\d+)-`).exec(name)?.[1];

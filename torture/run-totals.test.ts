@@ -2,7 +2,7 @@ import { History } from '@meerkat/simulator';
 import { expect, it } from 'vitest';
 import { formatTime, RunTotals, shortfallsOf, tableOf } from './run-totals.ts';
 
-it('totals count what clients were answered, and the longest gap between acknowledged writes', () => {
+it('totals count replies to clients and the longest gap between acknowledged writes', () => {
   let nowMs = 0;
   const history = new History(() => nowMs);
   const doAt = (atMs: number, op: 'sync' | 'delete', isAnswered: boolean): void => {
@@ -34,7 +34,7 @@ it('totals count what clients were answered, and the longest gap between acknowl
   expect(table.get('… refused, nothing done')).toBe('0');
 });
 
-it('a run that did too little says of what', () => {
+it('a run that did too little reports of what', () => {
   const totals = new RunTotals();
   const kinds = ['crash', 'stop', 'members'] as const;
   totals.elapsedMs = 59_000;
@@ -66,6 +66,6 @@ it('a run that did too little says of what', () => {
   expect(shortfallsOf(totals, ['crash', 'stop'])).toEqual([]);
 });
 
-it('a time is minutes and seconds', () => {
+it('durations are minutes and seconds', () => {
   expect([0, 59_400, 61_000, 3_600_000].map(formatTime)).toEqual(['0:00', '0:59', '1:01', '60:00']);
 });

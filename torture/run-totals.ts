@@ -1,6 +1,6 @@
 import type { FaultKind, History, OperationRequest } from '@meerkat/simulator';
 
-/** Figures of a run, round after round. */
+/** Totals of a run over its rounds. */
 export class RunTotals {
   operations = 0;
   succeeded = 0;
@@ -10,21 +10,21 @@ export class RunTotals {
   connections = 0;
   sessions = 0;
   serverStarts = 0;
-  /** Changes of members that the ensemble has acknowledged. */
+  /** Membership changes acknowledged by the ensemble. */
   memberChanges = 0;
   readonly epochs: Set<number> = new Set();
   faults: ReadonlyMap<FaultKind, number> = new Map();
   /** Milliseconds between two acknowledged writes of any clients. */
   longestGapMs = 0;
-  /** Of these, while a majority could have worked; and whose time that was. */
+  /** The longest of these while a majority could have worked, and which majority. */
   longestAbleMs = 0;
   longestAble = '';
-  /** Milliseconds from the end of the faults of a round until everything works and is equal. */
+  /** Milliseconds from the end of a round's faults until all servers work and are equal. */
   longestRecoveryMs = 0;
   longestCheckMs = 0;
   txns = 0;
   rounds = 0;
-  /** Of faults. */
+  /** Milliseconds of faults. */
   elapsedMs = 0;
 
   addRound(history: History): void {
@@ -54,7 +54,7 @@ export function isWrite({ op }: OperationRequest): boolean {
   return op === 'create' || op === 'set' || op === 'delete' || op === 'multi';
 }
 
-/** Label and figure of each line of the table at the end. */
+/** Label and value of each line of the final table. */
 export function tableOf(totals: RunTotals, violations: number): readonly (readonly [string, string])[] {
   const kinds = [...totals.faults].sort(([a], [b]) => (a < b ? -1 : 1));
   const faults = kinds.reduce((sum, [, count]) => sum + count, 0);
@@ -86,14 +86,14 @@ function formatAble({ longestAbleMs, longestAble }: RunTotals): string {
   return `${(longestAbleMs / 1000).toFixed(1)} s${longestAble === '' ? '' : ` (${longestAble})`}`;
 }
 
-/** What a run must have done in each whole minute of faults to prove anything; a loaded machine does more. */
+/** Minimum activity per whole minute of faults for a run to prove anything; even a loaded machine exceeds it. */
 const FLOORS_A_MINUTE = { faults: 3, memberChanges: 1, epochs: 0.5, writes: 60 } as const;
-/** Minutes of faults after which each kind must have been there. */
+/** Minutes of faults after which each kind must have occurred. */
 const ALL_KINDS_MINUTES = 30;
-/** Milliseconds without a write although a majority could work: several elections, and the start of a server, on a busy machine. */
+/** Limit for the time without a write while a majority could work: several elections and a start on a busy machine. */
 const ABLE_MS_MAX = 60_000;
 
-/** What a run has done too little of, in words. @param kinds those that were asked for */
+/** Describes what a run did too little of. @param kinds the requested fault kinds */
 export function shortfallsOf(totals: RunTotals, kinds: readonly FaultKind[]): readonly string[] {
   const minutes = totals.elapsedMs / 60_000;
   const found: string[] = [];

@@ -1,4 +1,4 @@
-/** Where a run tells how it continues: one line that is renewed on a terminal, a line each ten seconds elsewhere. */
+/** Progress output of a run: one updated line on a terminal, a line every ten seconds elsewhere. */
 export class Screen {
   readonly #write: (text: string) => void;
   readonly #isTerminal: boolean;
@@ -10,13 +10,13 @@ export class Screen {
     this.#isTerminal = isTerminal;
   }
 
-  /** Stays to be read. */
+  /** Prints a permanent line. */
   tell(text: string): void {
     this.#write(`${this.#hasLine ? CLEAR : ''}${text}\n`);
     this.#hasLine = false;
   }
 
-  /** How it stands. */
+  /** Updates the progress line. */
   update(line: () => string): void {
     const nowMs = performance.now();
     if (nowMs - this.#lastMs < (this.#isTerminal ? TERMINAL_MS : LINE_MS)) return;

@@ -3,22 +3,22 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServerPlace } from './network.ts';
 
-/** Where one server keeps what is its own. */
+/** Paths of one server's files. */
 export interface ServerFiles {
   readonly id: number;
   readonly directory: string;
   readonly configuration: string;
-  /** What it began with: all servers are members. */
+  /** Initial configuration, in which all servers are members. */
   readonly firstConfiguration: string;
-  /** What it prints, over all its lives. */
+  /** Its output, over all restarts. */
   readonly log: string;
-  /** Its process, while it has one. */
+  /** Holds its process id while it runs. */
   readonly pid: string;
   /** `version-2`, with transaction logs and snapshots. */
   readonly data: string;
   /** Logs that it has removed. */
   readonly attic: string;
-  /** Epochs that it has led, and behind which zxid each began. */
+  /** Epochs that it has led, each with the zxid after which it started. */
   readonly established: string;
 }
 
@@ -28,19 +28,19 @@ export type Role = 'participant' | 'observer';
 export const SUPER_USER = 'super:super';
 const SUPER_DIGEST = `super:${createHash('sha1').update(SUPER_USER).digest('base64')}`;
 
-/** A member as zoo.cfg and reconfig list it. Apache's rule: one that joins has a client port. */
+/** A member line as in zoo.cfg and reconfig. As in Apache's, a joining member must have a client port. */
 export function memberLine({ id, clientHost, peerHost, ports }: ServerPlace, role: Role): string {
   return `server.${id}=${peerHost}:${ports.quorum}:${ports.election}:${role};${clientHost}:${ports.client}`;
 }
 
-/** Milliseconds: so short that elections take tenths of a second, and sessions end while things are wrong. */
+/** Milliseconds. Short, so that elections take tenths of a second, and sessions expire during faults. */
 const TICK_MS = 200;
 
 /**
- * Makes a directory for each server, with its zoo.cfg.
+ * Creates a directory for each server, with its zoo.cfg.
  *
- * Logs and snapshots are short, and the leader remembers few txns: whatever happens once a day elsewhere happens here
- * many times an hour.
+ * Logs and snapshots are short and the leader keeps few txns in memory, so that events that are rare in production
+ * happen many times an hour.
  */
 export function writeServerFiles(directory: string, places: readonly ServerPlace[]): readonly ServerFiles[] {
   const members = places.map((place) => memberLine(place, 'participant'));
@@ -73,9 +73,9 @@ export function writeServerFiles(directory: string, places: readonly ServerPlace
       'standaloneEnabled=false',
       'reconfigEnabled=true',
       `DigestAuthenticationProvider.superDigest=${SUPER_DIGEST}`,
-      // As a leader every second one sends a snapshot wherever its memory does not reach back, the others what they have logged.
+      // When its memory does not reach back far enough, a leader with an odd id sends a snapshot, others their log.
       ...(id % 2 === 1 ? ['snapshotSizeFactor=-1'] : []),
-      // All but the first have the sockets of clients in an I/O thread.
+      // All but the first serve client sockets in an I/O thread.
       ...(id > 1 ? ['clientThreads=1'] : []),
       ...members,
     ];
@@ -86,8 +86,8 @@ export function writeServerFiles(directory: string, places: readonly ServerPlace
 }
 
 /**
- * A server that was removed does not start: its list of members is without it. Whoever wants it back gives it a list that has it, which
- * the others correct.
+ * A removed server does not start: it is not in its own member list. To bring it back, it is given a list that contains
+ * it, which the other servers correct.
  */
 export function listAgain({ id, configuration, firstConfiguration }: ServerFiles): void {
   const path = /^dynamicConfigFile=(.+)$/m.exec(readIfThere(configuration))?.[1];
@@ -95,7 +95,7 @@ export function listAgain({ id, configuration, firstConfiguration }: ServerFiles
   writeFileSync(configuration, firstConfiguration);
 }
 
-/** By epoch: the zxid behind which it began; of all servers together. */
+/** For each epoch, the zxid after which it started; of all servers together. */
 export function readEstablished(all: readonly ServerFiles[]): ReadonlyMap<number, number> {
   const found = new Map<number, number>();
   for (const { established } of all) {

@@ -1,6 +1,6 @@
 /**
- * The process of one server: a server as `meerkat server zoo.cfg` runs it, whose disk and connections to other servers do
- * what the process that torments it says, and which ends when that one is gone.
+ * The process of one server: a server as `meerkat server zoo.cfg` runs it, with faults of its disk and of its
+ * connections to other servers controlled by the torture process. It exits when that process is gone.
  *
  *     node server-main.js <zoo.cfg> <ports to dial instead of those of the other servers, as JSON pairs>
  */
@@ -11,7 +11,7 @@ import { type FromServer, isToServer } from './messages.ts';
 import { RedirectedNetwork } from './redirected-network.ts';
 import { atticOf, TroubledDisk } from './troubled-disk.ts';
 
-/** Milliseconds between two looks at what is to be told. */
+/** Milliseconds between two checks for a changed status. */
 const STATUS_MS = 50;
 
 const [file = '', redirections = '[]'] = process.argv.slice(2);
@@ -92,7 +92,7 @@ process.exitCode = await runServer(
         else if (event.kind === 'epoch-established') {
           epoch = event.epoch;
           if (!isLeading) return;
-          // Known before anything of the epoch is committed, whatever happens to this process.
+          // Written before anything of the epoch is committed, so that it survives a crash of this process.
           appendFileSync(join(directory, 'established'), `${event.epoch} ${event.zxid}\n`);
           tell({ kind: 'established', epoch });
         }
@@ -100,5 +100,5 @@ process.exitCode = await runServer(
     },
   },
 );
-// A file operation that hangs must not keep the process.
+// A hanging file operation must not keep the process alive.
 process.exit();

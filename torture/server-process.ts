@@ -9,13 +9,13 @@ import { listAgain, readIfThere, type ServerFiles } from './server-files.ts';
 export interface ServerEvents {
   onMessage(message: FromServer): void;
   onStarted(): void;
-  /** It has ended without being asked to. `reason` has its last words. */
+  /** It has exited without being asked to. `reason` contains its last output. */
   onDied(reason: string): void;
 }
 
 const MAIN = fileURLToPath(new URL('./server-main.js', import.meta.url));
 
-/** One server of the ensemble through its lives, each of them a process. */
+/** One server of the ensemble across restarts; each run is a process. */
 export class ServerProcess {
   readonly id: number;
   readonly host: string;
@@ -26,9 +26,9 @@ export class ServerProcess {
   #ended: Promise<unknown> = Promise.resolve();
   #status: ServerStatus | null = null;
   #isPaused = false;
-  /** Its end has been asked for. */
+  /** It was asked to exit. */
   #isEnding = false;
-  /** Those who wait for an inspection. */
+  /** Callers that wait for an inspection. */
   #inspectors: ((inspection: Inspection | null) => void)[] = [];
 
   constructor(files: ServerFiles, network: TortureNetwork, events: ServerEvents) {
@@ -47,7 +47,7 @@ export class ServerProcess {
     return this.#isPaused;
   }
 
-  /** Null until it has told for the first time in this life. */
+  /** Null until the first report of the current process. */
   get status(): ServerStatus | null {
     return this.#status;
   }
@@ -59,7 +59,7 @@ export class ServerProcess {
     const redirections = JSON.stringify(this.#network.redirectionsOf(this.id));
     const command = [process.execPath, MAIN, this.files.configuration, redirections];
     const [program = '', ...args] = [...this.#network.commandOf(this.id), ...command];
-    // In a process group of its own: Ctrl-C is for the parent.
+    // In its own process group, so that Ctrl-C only reaches the parent.
     const child = spawn(program, args, { detached: true, stdio: ['ignore', log, log, 'ipc'] });
     closeSync(log);
     this.#process = child;
@@ -68,7 +68,7 @@ export class ServerProcess {
     child.on('message', (message) => {
       if (this.#process === child && isFromServer(message)) this.#onMessage(message);
     });
-    // Not there any more, or never: its end says so.
+    // A process that has exited or never started is reported by 'exit'.
     child.on('error', () => {});
     this.#ended = once(child, 'exit').then(
       ([code, signal]) => this.#onEnded(signal === null ? `with code ${code}` : `by ${signal}`),
@@ -77,14 +77,14 @@ export class ServerProcess {
     this.#events.onStarted();
   }
 
-  /** Ends it as kill -9 does, which it does. */
+  /** Kills it with SIGKILL. */
   async kill(): Promise<void> {
     this.#isEnding = true;
     this.#process?.kill('SIGKILL');
     await this.#ended;
   }
 
-  /** Asks it to finish: a leader hands over. Await `ended` for its end. */
+  /** Shuts it down gracefully; a leader hands over. Await `ended` for its exit. */
   terminate(): void {
     this.#isEnding = true;
     this.#process?.kill('SIGTERM');
@@ -110,7 +110,7 @@ export class ServerProcess {
     if (this.#process?.connected === true) this.#process.send(message, () => {});
   }
 
-  /** What it holds at this moment; null when it does not serve. */
+  /** Returns its current state; null when it does not serve. */
   inspect(): Promise<Inspection | null> {
     return new Promise((resolve) => {
       this.#inspectors.push(resolve);

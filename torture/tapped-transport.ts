@@ -8,13 +8,13 @@ import {
 import type { ClientTap } from '@meerkat/simulator';
 import { hostOf, type MakeTap } from './network.ts';
 
-/** The sockets of this machine, with a tap that sees the bytes of each connection before they are handled. */
+/** Plain sockets with a tap that sees the bytes of each connection before they are handled. */
 export class TappedTransport implements Transport {
   readonly #sockets: Transport = makeNodeTransport();
   readonly #serverAt: (host: string, port: number) => number;
   readonly #makeTap: MakeTap;
 
-  /** @param serverAt the server that a target of the connect string stands for */
+  /** @param serverAt resolves a target of the connect string to a server */
   constructor(serverAt: (host: string, port: number) => number, makeTap: MakeTap) {
     this.#serverAt = serverAt;
     this.#makeTap = makeTap;

@@ -7,7 +7,7 @@ import { figure, prepareRuns, RUN_MS, start, temporary } from './testing/run.ts'
 prepareRuns();
 
 test(
-  'where they can be had, each server has a network namespace of its own, of which nothing is left',
+  'each server gets its own network namespace where supported, and none is left behind',
   async () => {
     const run = start(['--minutes', '0.2', '--clients', '4', '--seed', '4']);
     expect(await run.ended, run.text()).toBe(0);
@@ -20,7 +20,7 @@ test(
 );
 
 test(
-  'Ctrl-C ends it early, with a verdict about what there is',
+  'Ctrl-C ends it early, and what was done so far is checked',
   async () => {
     const run = start(['--minutes', '60', '--clients', '2', '--faults', 'none', '--proxies']);
     await run.printed('round 1: ');

@@ -7,7 +7,7 @@ prepareRuns();
 
 describe('torture', () => {
   test(
-    'three servers and their clients live through faults behind proxies, and keep every promise',
+    'three servers and their clients run through faults behind proxies without a violation',
     async () => {
       const summary = join(temporary, 'summary.md');
       const run = start(['--proxies', '--minutes', '0.1', '--clients', '4', '--seed', '3', '--summary', summary]);
@@ -23,7 +23,7 @@ describe('torture', () => {
   );
 
   test(
-    'a server that ends by itself breaks a promise: it says which, keeps everything and exits with 1',
+    'a server that exits by itself is a violation: the run reports it, keeps all files and exits with 1',
     async () => {
       const run = start(['--minutes', '60', '--clients', '2', '--faults', 'none', '--proxies']);
       await run.printed('round 1: ');
@@ -36,7 +36,7 @@ describe('torture', () => {
       for (const id of ['1', '2', '3']) {
         expect(existsSync(join(directory, id, 'data', 'version-2'))).toBe(true);
         expect(readFileSync(join(directory, id, 'log'), 'utf8')).not.toBe('');
-        expect(existsSync(join(directory, id, 'pid')), 'it does not run any more').toBe(false);
+        expect(existsSync(join(directory, id, 'pid')), 'it is no longer running').toBe(false);
       }
     },
     RUN_MS,

@@ -28,11 +28,11 @@ import { readEstablished, type ServerFiles, writeServerFiles } from './server-fi
 import type { ServerProcess } from './server-process.ts';
 import { TappedTransport } from './tapped-transport.ts';
 
-/** Milliseconds of faults after which everything is healed and checked, so that nothing grows with the length of a run. */
+/** Milliseconds of faults per round. Checking after each round keeps memory independent of the run's length. */
 const ROUND_MS = 120_000;
 /**
- * Milliseconds within which everything works after it was healed. Seconds are enough; a machine that is busy with other
- * things is no broken promise.
+ * Milliseconds within which the ensemble must work after healing. It takes seconds; the rest is tolerance for a busy
+ * machine.
  */
 const PROGRESS_MS = 120_000;
 const STOP_MS = 20_000;
@@ -40,8 +40,8 @@ const LOOK_MS = 50;
 const LINES_MAX = 60;
 
 /**
- * An ensemble of processes and clients that live through rounds of faults. At the end of each, everything is healed, must
- * work again, and is checked.
+ * Runs an ensemble of processes and clients through rounds of faults. At the end of each round all faults are healed,
+ * the ensemble must work again, and the history is checked.
  */
 export class Torture {
   readonly totals: RunTotals = new RunTotals();
@@ -56,7 +56,7 @@ export class Torture {
   readonly #operator: Operator;
   readonly #checker = new RunChecker();
   #quorumWatch = new QuorumWatch();
-  /** Entries of the history that have been looked through for writes. */
+  /** Number of history entries already scanned for writes. */
   #looked = 0;
   readonly #clients: readonly string[];
   readonly #startMs = performance.now();
@@ -99,7 +99,7 @@ export class Torture {
     this.totals.faults = this.#nemesis.counts;
   }
 
-  /** Asks it to heal, check what there is, and end. */
+  /** Asks it to heal, check what was done so far, and end. */
   interrupt(): void {
     this.#isInterrupted = true;
   }
@@ -123,7 +123,7 @@ export class Torture {
     }
   }
 
-  /** What there is to say at the end, and to be kept for the search for the cause. */
+  /** The final report, with the details needed to find the cause. */
   report(): string {
     const { violations } = this;
     const table = tableOf(this.totals, violations.length);
@@ -142,12 +142,12 @@ export class Torture {
     return lines.join('\n');
   }
 
-  /** Removes what is not needed any more. */
+  /** Removes the files of a successful run. */
   cleanUp(): void {
     if (this.violations.length === 0 && !this.#options.keeps) rmSync(this.#directory, { recursive: true, force: true });
   }
 
-  /** What was too little to prove anything; nothing of a run that was interrupted. */
+  /** What the run did too little of; empty after an interrupt. */
   get shortfalls(): readonly string[] {
     return this.#isInterrupted ? [] : shortfallsOf(this.totals, this.#kinds);
   }
@@ -219,7 +219,7 @@ export class Torture {
     this.totals.longestAble = `${longest}, round ${round}`;
   }
 
-  /** Heals everything, demands that everything works, and checks. */
+  /** Heals all faults, requires that the ensemble works, and checks the round. */
   async #conclude(round: number, workload: Workload): Promise<void> {
     const healedMs = performance.now();
     this.#nemesis.heal();
@@ -262,11 +262,11 @@ export class Torture {
     await client.close();
   }
 
-  /** What all servers hold, as clients read it and as they tell it themselves, and their logs. */
+  /** Collects the state of all servers, as clients read it and as the servers report it, and their logs. */
   async #gather(): Promise<Evidence> {
     const trees = new Map<number, Awaited<ReturnType<typeof readTree>>>();
     for (const { id } of this.#ensemble.servers) trees.set(id, await readTree(this.#network, id, PROGRESS_MS));
-    // Reading took sessions, which have ended. What servers say of themselves unasked may be older than that.
+    // Reading created sessions, which are closed now. The periodic status of the servers may be older than that.
     let inspections = await this.#inspect();
     while (!isAtRest(inspections)) {
       await sleep(LOOK_MS);
@@ -329,7 +329,7 @@ export class Torture {
     this.#report('A2', `server ${server.id} ${reason} (${server.files.log})`, [server.id]);
   }
 
-  /** @returns whether it came true; if not, that is a violation */
+  /** Waits for a condition; a timeout is a violation. @returns whether it held in time */
   async #until(what: string, invariant: string, check: () => boolean): Promise<boolean> {
     const endMs = performance.now() + PROGRESS_MS;
     while (!check()) {
@@ -343,7 +343,7 @@ export class Torture {
     return true;
   }
 
-  /** @returns whether it was done; if not, that is a violation */
+  /** Awaits work; a failure or timeout is a violation. @returns whether it succeeded */
   async #within(what: string, invariant: string, work: Promise<unknown>): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
@@ -360,7 +360,7 @@ export class Torture {
     }
   }
 
-  /** An error was not handled: a client, or a part of this program. */
+  /** Reports an unhandled error, of a client or of this program. */
   fail(error: unknown): void {
     this.#report('A1', error instanceof Error ? (error.stack ?? error.message) : String(error), []);
   }
@@ -387,13 +387,13 @@ export class Torture {
   }
 }
 
-/** What a server has said of itself when it was asked. */
+/** A server's answer to an inspection. */
 interface Inspected {
   readonly server: number;
   readonly inspection: Inspection;
 }
 
-/** As it was asked one after the other: all are at one zxid, and there is no session that could end. */
+/** Whether all servers, inspected one after the other, are at one zxid and no session is left to expire. */
 function isAtRest(inspections: readonly Inspected[]): boolean {
   const [first] = inspections;
   return inspections.every(
@@ -401,12 +401,12 @@ function isAtRest(inspections: readonly Inspected[]): boolean {
   );
 }
 
-/** Between two faults, on average; of each round by chance, so that some are storms. */
+/** Mean pause between two faults, drawn for each round, so that some rounds are storms. */
 const PAUSE_MIN_MS = 800;
 const PAUSE_MAX_MS = 8000;
-/** Of all clients together, while they are answered. */
+/** Rate of all clients together, while they get replies. */
 const OPERATIONS_PER_SECOND = 160;
-/** Znodes that the clients quarrel about. */
+/** Number of contended znodes. */
 const KEYS = 8;
 
 function sleep(ms: number): Promise<void> {

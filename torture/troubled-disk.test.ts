@@ -42,7 +42,7 @@ function trouble(kind: DiskTrouble): void {
 }
 
 describe('a disk', () => {
-  it('does what it is asked to while nothing troubles it', () => {
+  it('works normally without faults', () => {
     const file = openFile();
     file.write(0, BYTES, note('write'));
     file.sync(note('sync'));
@@ -51,7 +51,7 @@ describe('a disk', () => {
     expect(files.peek('/data/log.1')).toEqual(BYTES);
   });
 
-  it('that hangs tells nothing until it continues, and everything in its order then', () => {
+  it('that hangs reports nothing until it continues, and then everything in order', () => {
     const file = openFile();
     trouble({ kind: 'stall' });
     file.write(0, BYTES, note('write'));
@@ -63,7 +63,7 @@ describe('a disk', () => {
     expect(told).toEqual(['write', 'directory']);
   });
 
-  it('that is slow tells later, and nothing overtakes what came before', () => {
+  it('that is slow reports later, without reordering', () => {
     const file = openFile();
     trouble({ kind: 'slow', maxMs: 400 });
     file.write(0, BYTES, note('write'));
@@ -77,7 +77,7 @@ describe('a disk', () => {
     expect(told).toEqual(['write', 'sync']);
   });
 
-  it('that fails once leaves out an effect, and does the next', () => {
+  it('that fails once skips one effect and performs the next', () => {
     const file = openFile();
     trouble({ kind: 'error', skip: 1, takesPlace: false });
     file.write(0, BYTES, note('first'));
@@ -88,7 +88,7 @@ describe('a disk', () => {
     expect(files.peek('/data/log.1')).toEqual(Uint8Array.of(1, 2, 3, 0, 0, 0, 1, 2, 3));
   });
 
-  it('may have done what it says has failed', () => {
+  it('may have performed an effect that it reports as failed', () => {
     const file = openFile();
     trouble({ kind: 'error', skip: 0, takesPlace: true });
     file.write(0, BYTES, note('write'));
@@ -97,7 +97,7 @@ describe('a disk', () => {
     expect(files.peek('/data/log.1')).toEqual(BYTES);
   });
 
-  it('that is full has no room for anything, and continues to sync and remove', () => {
+  it('that is full fails all writes, but still syncs and removes', () => {
     const file = openFile();
     trouble({ kind: 'full' });
     file.write(0, BYTES, note('write'));
@@ -108,7 +108,7 @@ describe('a disk', () => {
   });
 });
 
-it('a log that is removed or set aside is still there under a second name', () => {
+it('a log that is removed or set aside is kept under a second name', () => {
   const directory = mkdtempSync(join(tmpdir(), 'meerkat-attic-'));
   try {
     const attic = join(directory, 'attic');

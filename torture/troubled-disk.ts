@@ -5,31 +5,31 @@ import { type DirectoryEntry, type Disk, type DiskDone, DiskError, type DiskFile
 import type { DiskTrouble } from './messages.ts';
 
 export interface TroubledDiskHost {
-  /** Gives the core an event; never called from within an effect. */
+  /** Delivers an event to the core; never called from within an effect. */
   deliver(event: () => void): void;
-  /** From 0 up to, and without, 1. */
+  /** A random number in [0, 1). */
   fraction(): number;
 }
 
 /**
- * A disk that does what it is told to besides its work: it is slow, hangs or fails.
+ * A disk with fault injection: it can be slow, hang or fail.
  *
  *     core ──effect──► TroubledDisk ──► files of this machine
  *     core ◄──done──── waiting ◄─done──┘
  *
- * Effects take place as they are asked for; what is late or fails is the news of it. So nothing overtakes anything, and a
- * process that is killed leaves what was not acknowledged: the worst case for the next reader of the files.
+ * Effects are performed immediately; only their completion is delayed or fails. So effects are never reordered, and a
+ * killed process leaves unacknowledged data on disk: the worst case for recovery.
  *
- * Logs that are removed or set aside keep a second name in `attic`, so that what was committed can be read when all is over.
+ * Logs that are removed or set aside keep a second name in `attic`, so that the committed sequence can be checked.
  */
 export class TroubledDisk implements Disk {
   readonly #files: Disk;
   readonly #attic: string;
   readonly #host: TroubledDiskHost;
   #trouble: DiskTrouble = { kind: 'none' };
-  /** Of an error that is still to come. */
+  /** Number of effects that still succeed before the injected error. */
   #skip = 0;
-  /** News that has not been told yet, oldest first. */
+  /** Completions not reported yet, oldest first. */
   readonly #waiting: { readonly dueMs: number; readonly tell: () => void }[] = [];
   #timer: NodeJS.Timeout | null = null;
 
@@ -90,12 +90,12 @@ export class TroubledDisk implements Disk {
     try {
       linkSync(path, join(this.#attic, `${name}-${randomUUID()}`));
     } catch (error) {
-      // The core finds out for itself that there is nothing to remove.
+      // The core itself gets an error from the removal when the file does not exist.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }
 
-  /** An effect is asked for: what becomes of the news of it. */
+  /** Wraps the completion of an effect with the faults in force. */
   #late<T>(attempted: string, path: string, done: DiskDone<T>): DiskDone<T> {
     const code = this.#nextFailure(attempted);
     const delayMs = this.#trouble.kind === 'slow' ? this.#host.fraction() ** 2 * this.#trouble.maxMs : 0;
@@ -110,7 +110,7 @@ export class TroubledDisk implements Disk {
     };
   }
 
-  /** @returns the system's code when this effect is to fail */
+  /** @returns the system error code when this effect must fail, otherwise null */
   #nextFailure(attempted: string): string | null {
     const trouble = this.#trouble;
     if (trouble.kind === 'full') return NEEDS_ROOM.includes(attempted) ? 'ENOSPC' : null;
@@ -123,7 +123,7 @@ export class TroubledDisk implements Disk {
     return 'EIO';
   }
 
-  /** Whether an effect that is said to fail is left out. */
+  /** Whether an effect that is reported as failed is not performed. */
   get #leavesOut(): boolean {
     const trouble = this.#trouble;
     if (trouble.kind === 'full') return true;
@@ -132,7 +132,7 @@ export class TroubledDisk implements Disk {
 
   #lateFile(attempted: string, path: string, done: DiskDone<DiskFile>): DiskDone<DiskFile> {
     return this.#late(attempted, path, (error, file) => {
-      // Without a file its receiver looks at the error first.
+      // The receiver checks the error first, so it does not need a file.
       if (error !== null) file?.close();
       done(error, error === null ? new TroubledFile(file, this.#effects) : file);
     });
@@ -164,7 +164,7 @@ export class TroubledDisk implements Disk {
   }
 }
 
-/** As an operator's `attic` beside a data directory. */
+/** The `attic` directory beside a data directory. */
 export function atticOf(dataDirectory: string): string {
   return join(dirname(dataDirectory), 'attic');
 }
@@ -174,7 +174,7 @@ const MAY_FAIL = ['write', 'sync', 'create', 'rename', 'sync directory', 'trunca
 
 interface FileEffects {
   late<T>(attempted: string, path: string, done: DiskDone<T>): DiskDone<T>;
-  /** Asked before `late`. */
+  /** Called before `late`. */
   isLeftOut(attempted: string): boolean;
 }
 
@@ -203,7 +203,7 @@ class TroubledFile implements DiskFile {
     this.#effect('write', done, (told) => this.#file.write(position, bytes, told));
   }
 
-  /** Written in place without a report: no trouble meets it. */
+  /** Written in place without a completion, so no fault applies. */
   note(position: number, bytes: Uint8Array, onFailed: (error: DiskError) => void): void {
     this.#file.note(position, bytes, onFailed);
   }
@@ -227,7 +227,7 @@ class TroubledFile implements DiskFile {
   #effect(attempted: string, done: DiskDone, run: (told: DiskDone) => void): void {
     const isLeftOut = this.#effects.isLeftOut(attempted);
     const told = this.#effects.late(attempted, this.path, done);
-    // Reading nothing keeps the place in the order of this file's effects.
+    // An empty read keeps the order of this file's effects.
     if (isLeftOut) this.#file.read(0, 0, (error) => told(error, undefined));
     else run(told);
   }

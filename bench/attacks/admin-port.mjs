@@ -1,4 +1,4 @@
-// Attacks at the admin port, which takes 64 connections.
+// Attacks on the admin port, which accepts 64 connections.
 import { Agent, get } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -52,7 +52,7 @@ export const ADMIN_ATTACKS = [
   },
 ];
 
-/** What an attacker tells at its end. */
+/** Counts of an attacker, reported at its end. */
 function counter() {
   return {
     replies: 0,
@@ -64,7 +64,7 @@ function counter() {
   };
 }
 
-/** A ClientHello as the client of Node.js sends it. */
+/** A ClientHello as sent by the Node.js client. */
 function recordHello() {
   return new Promise((resolve) => {
     const trap = createServer((socket) => {

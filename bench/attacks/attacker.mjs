@@ -1,7 +1,7 @@
-// One attack in a process of its own:  node attacker.mjs NAME PORT SCALE ZNODES ADMIN-PORT
-//   or, to make the znodes before:     node attacker.mjs fill PORT - ZNODES
-// Says "ready" when it has made what it needs, attacks from the first byte on standard input until the second, and then
-// says as JSON what it got.
+// One attack in its own process:   node attacker.mjs NAME PORT SCALE ZNODES ADMIN-PORT
+//   or, to create the znodes:      node attacker.mjs fill PORT - ZNODES
+// Prints "ready" after its preparations, attacks from the first byte on stdin until the second, and then prints its
+// counts as JSON.
 import { ATTACKS } from './attacks.mjs';
 import { fill } from './preparation.mjs';
 

@@ -1,5 +1,5 @@
-// What one client can ask of a server that costs it much. Each attack first makes what it needs, and then asks, over and
-// over, until it is told to end.
+// Expensive requests that one client can send to a server. Each attack first prepares its data, and then sends requests
+// in a loop until it is stopped.
 import { ADMIN_ATTACKS } from './admin-port.mjs';
 import { CONNECTIONS } from './connections.mjs';
 import { IDENTITIES } from './identities.mjs';
@@ -11,8 +11,8 @@ import { Bytes, frameOf, Op } from './wire.mjs';
 import { WRITES } from './writes.mjs';
 
 /**
- * `make` connects and prepares; `attack` asks until `isOver()`. `{ port, adminPort, scale }`: the sizes are those of the title
- * times `scale`, which is 1 unless the bench is in a hurry. `seconds`: for how long at least, at that size.
+ * `make` connects and prepares; `attack` sends requests until `isOver()`. `{ port, adminPort, scale }`: sizes are those
+ * of the title times `scale`, which is 1 except in quick runs. `seconds`: minimum duration at full size.
  *
  * @typedef {{ name: string, seconds?: number, make(world: object): Promise<object>, attack(made: object, isOver: () => boolean): Promise<void> }} Attack
  */

@@ -1,4 +1,4 @@
-// Attacks by many connections, by many after another, or by what comes over one.
+// Attacks with many connections, in parallel or one after another, or with the traffic of one.
 import { connect } from 'node:net';
 import {
   authFrame,

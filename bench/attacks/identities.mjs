@@ -1,4 +1,4 @@
-// Attacks by credentials and by ACLs that are long.
+// Attacks with credentials and long ACLs.
 import { createWithLongAcl, flood, ipOf, pathsOf, session } from './preparation.mjs';
 import { Bytes, createRecord, FRAME_BYTES_MAX, frameOf, Op, watchableRecord } from './wire.mjs';
 

@@ -1,4 +1,4 @@
-// Attacks by paths that are long, with watches and quotas on their way.
+// Attacks with long paths, with watches and quotas along them.
 import { createDeep, ensure, flood, QUOTAS, session, setQuota } from './preparation.mjs';
 import { Bytes, createRecord, FRAME_BYTES_MAX, frameOf, Op, pathRecord, watchableRecord } from './wire.mjs';
 
@@ -44,7 +44,7 @@ export const PATHS = [
       return { client, frames, depth: 100, path };
     },
     attack: flood,
-    // Every write of the attacks behind it would look for a quota.
+    // Otherwise every write of later attacks would look for a quota.
     async unmake({ client, path }) {
       for (let i = 40; i <= path.length / 2; i += 40) {
         const limits = `${QUOTAS}${'/d'.repeat(i)}/zookeeper_limits`;

@@ -1,4 +1,4 @@
-// What attacks make before they begin, and how they ask.
+// Preparations of attacks, and their request loop.
 import {
   Attacker,
   Bytes,
@@ -11,7 +11,7 @@ import {
   watchableRecord,
 } from './wire.mjs';
 
-/** The parent of the znodes that `fill` makes. */
+/** The parent of the znodes that `fill` creates. */
 export const MANY = '/many/flat';
 
 export const session = (port) => Attacker.connect(port);
@@ -25,7 +25,7 @@ export async function sessions(port, count) {
   return clients;
 }
 
-/** Connections that are told of each change of a znode. */
+/** Connections that are notified of each change of a znode. */
 export async function watchersOf(port, path, count) {
   const watchers = await sessions(port, count);
   for (const watcher of watchers) watcher.send(frameOf(Op.addWatch, pathRecord(path).int(0)));
@@ -51,13 +51,13 @@ const NODE_EXISTS = -110;
 
 export const QUOTAS = '/zookeeper/quota';
 
-/** Limits that nothing reaches; the znode `/zookeeper/quota<path>` must be there. */
+/** Sets limits that are never reached; the znode `/zookeeper/quota<path>` must exist. */
 export async function setQuota(client, path) {
   await ensure(client, `${QUOTAS}${path}/zookeeper_limits`, Buffer.from('count=1000000000,bytes=-1'));
   await ensure(client, `${QUOTAS}${path}/zookeeper_stats`, Buffer.from('count=0,bytes=0'));
 }
 
-/** Creates `/d/d/…` below a path. @returns the deepest, so many levels below it */
+/** Creates `/d/d/…` below a path. @returns the deepest path, `levels` below it */
 export async function createDeep(client, levels, top = '') {
   let path = top;
   for (let i = 0; i < levels; i++) {
@@ -69,7 +69,7 @@ export async function createDeep(client, levels, top = '') {
   return path;
 }
 
-/** Creates `<parent>/<session>-0` and so on, many at a time. */
+/** Creates `<parent>/<session>-0` and so on, many in parallel. */
 export async function createMany(client, parent, count, options, isOver = () => false) {
   await ensure(client, parent);
   const prefix = `${parent}/${Math.floor(Math.random() * 1e9)}-`;
@@ -84,7 +84,7 @@ export async function endSession({ client }) {
   await client.ask(Op.closeSession).catch(() => undefined);
 }
 
-/** Creates the znodes that attacks read, a thousand in a txn. */
+/** Creates the znodes that attacks read, a thousand per txn. */
 export async function fill(port, count) {
   const client = await session(port);
   await ensure(client, '/many');
@@ -106,7 +106,7 @@ export function znodeOf(i) {
   return `${MANY}/n${i}`;
 }
 
-/** Texts that need so many bytes together, `extra` more for each besides its length and itself. */
+/** Strings that need `bytes` bytes in total; each takes its length prefix, its text and `extra` bytes. */
 export function pathsOf(bytes, textOf, extra = 0) {
   const texts = [];
   for (let used = 0; ; ) {
@@ -119,7 +119,7 @@ export function pathsOf(bytes, textOf, extra = 0) {
 
 export const ipOf = (i) => `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`;
 
-/** Frames of setWatches that leave so many watches for znodes to come. */
+/** setWatches frames that leave `count` watches on znodes that do not exist yet. */
 export function watchFrames(count) {
   const frames = [];
   for (let from = 0; from < count; ) {
@@ -130,7 +130,7 @@ export function watchFrames(count) {
   return frames;
 }
 
-/** With as many `ip` entries as the server takes; none of them is this client's. */
+/** Creates a znode with as many `ip` entries as the server accepts; none of them matches this client. */
 export async function createWithLongAcl(client) {
   for (let count = 40_000; count > 10; count = Math.floor(count * 0.6)) {
     const path = `/acl-${Math.floor(Math.random() * 1e9)}`;

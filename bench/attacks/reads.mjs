@@ -1,4 +1,4 @@
-// Attacks by reads that cost much.
+// Attacks with expensive reads.
 import { createMany, endSession, ensure, flood, MANY, session, znodeOf } from './preparation.mjs';
 import { Bytes, FRAME_BYTES_MAX, frameOf, Op, pathRecord, watchableRecord } from './wire.mjs';
 

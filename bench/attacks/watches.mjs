@@ -1,4 +1,4 @@
-// Attacks by watches, left or taken away by the thousand.
+// Attacks with watches, set or removed by the thousand.
 import { flood, pathsOf, session, watchFrames, znodeOf } from './preparation.mjs';
 import { Bytes, FRAME_BYTES_MAX, frameOf, Op, pathRecord } from './wire.mjs';
 

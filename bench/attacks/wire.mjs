@@ -1,4 +1,4 @@
-// The client protocol as an attacker needs it: frames out as fast as they are taken, replies counted and thrown away.
+// Minimal client protocol of the attackers: sends frames as fast as possible, counts replies and discards them.
 import { connect } from 'node:net';
 
 export const Op = {
@@ -21,7 +21,7 @@ export const Op = {
 };
 
 export const OPEN_ACL = [{ perms: 31, scheme: 'world', id: 'anyone' }];
-/** jute.maxbuffer: what servers take in one frame. */
+/** jute.maxbuffer: the largest frame that servers accept. */
 export const FRAME_BYTES_MAX = 0xfffff;
 
 /** Builds a record. */
@@ -73,7 +73,7 @@ export class Bytes {
     return this;
   }
 
-  /** A part of a multi or multiRead: its header, behind which its record follows. */
+  /** Header of an op in a multi or multiRead; the op's record follows. */
   part(op) {
     return this.int(op).byte(0).int(-1);
   }
@@ -99,7 +99,7 @@ export const createRecord = (path, data = Buffer.alloc(0), { acl = OPEN_ACL, fla
 export const pathRecord = (path) => new Bytes().text(path);
 export const watchableRecord = (path, watch = false) => new Bytes().text(path).byte(watch ? 1 : 0);
 
-/** A whole frame: header and record. The xid is not looked at by servers. */
+/** A whole frame: header and record. Servers do not check the xid. */
 export function frameOf(op, record = new Bytes(), xid = 1) {
   const body = record.build();
   const frame = Buffer.alloc(12 + body.length);
@@ -110,13 +110,13 @@ export function frameOf(op, record = new Bytes(), xid = 1) {
   return frame;
 }
 
-/** One session on one connection. Of the replies only their headers are read. */
+/** One session on one connection. Only the headers of replies are read. */
 export class Attacker {
-  /** Replies to requests, and their bytes; events are not counted. */
+  /** Number of replies, and their bytes; events are not counted. */
   replies = 0;
   bytes = 0;
   errors = new Map();
-  /** Code of the last reply. */
+  /** Error code of the last reply. */
   lastError = 0;
   isClosed = false;
   #requests = 0;
@@ -150,14 +150,14 @@ export class Attacker {
     });
   }
 
-  /** Sends a frame and resolves with the error code of its reply. What it sends later is answered later. */
+  /** Sends a frame and resolves with the error code of its reply. Replies come in the order of requests. */
   async ask(op, record, xid) {
     this.send(frameOf(op, record, xid));
     await this.answered(this.#requests);
     return this.lastError;
   }
 
-  /** As `ask`, and the reply must be ok. */
+  /** Like `ask`, but throws unless the reply is ok. */
   async demand(op, record) {
     const error = await this.ask(op, record);
     if (error !== 0) throw new Error(`op ${op} failed with ${error}`);
@@ -178,7 +178,7 @@ export class Attacker {
     this.#socket.write(bytes);
   }
 
-  /** Resolves when so many replies have come since the connection stands. */
+  /** Resolves when `count` replies have arrived since the connection was established. */
   answered(count) {
     if (this.replies >= count) return Promise.resolve();
     if (this.isClosed) return Promise.reject(new Error('the server closed the connection'));
@@ -189,7 +189,7 @@ export class Attacker {
     return this.#requests;
   }
 
-  /** Keeps `depth` requests under way until `isOver`; `next` gives bytes with `together` of them. */
+  /** Keeps `depth` requests in flight until `isOver`; `next` returns bytes with `together` requests. */
   async flood(depth, next, isOver, together) {
     while (!isOver()) {
       while (this.#requests - this.replies + together <= depth) this.sendAll(next(), together);

@@ -1,4 +1,4 @@
-// Attacks by writes that are large, or are told to many.
+// Attacks with writes that are large or fire many watches.
 import { ensure, flood, session, watchersOf } from './preparation.mjs';
 import { Bytes, FRAME_BYTES_MAX, frameOf, OPEN_ACL, Op } from './wire.mjs';
 
@@ -6,7 +6,7 @@ import { Bytes, FRAME_BYTES_MAX, frameOf, OPEN_ACL, Op } from './wire.mjs';
 export const WRITES = [
   {
     name: 'multi, 1 MB of creates and deletes',
-    // It pauses for fifteen seconds behind each.
+    // It pauses for fifteen seconds after each write.
     seconds: 60,
     async make({ port }) {
       const client = await session(port);

@@ -1,8 +1,8 @@
-// The parent's end of a worker: one client in a process of its own.
+// The parent's side of a worker: one client in its own process.
 import { fileURLToPath } from 'node:url';
 import { exited, start } from '../processes.mjs';
 
-/** A client that forgets an operation would keep everybody waiting, and the lock taken. */
+/** A client that loses an operation would block the run and keep the lock. */
 const PATIENCE_MS = 30_000;
 const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
 
@@ -20,7 +20,7 @@ export class ClientProcess {
     return this.#child.pid;
   }
 
-  /** Resolves once it is connected and its znodes are there. */
+  /** Resolves once it is connected and its znodes exist. */
   ready() {
     return this.#answer();
   }

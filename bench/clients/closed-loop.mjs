@@ -1,10 +1,10 @@
-// A closed loop: `depth` operations in flight, the next one started by the answer to one before.
+// A closed loop: `depth` operations in flight; each reply starts the next one.
 
 /**
- * Runs `workload` for a while; only what happens after `warmUpSeconds` counts.
+ * Runs `workload`; only operations after `warmUpSeconds` count.
  *
- * CPU seconds are those of the whole process, of all its threads, user and system. Latencies are taken with one
- * operation in flight only: with more they would measure the queue.
+ * CPU seconds are user and system time of all threads of the process. Latencies are taken only with one operation in
+ * flight: with more they would measure the queue.
  */
 export async function runClosedLoop(workload, { depth, warmUpSeconds, seconds }) {
   const latencies = depth === 1 ? [] : null;
@@ -40,7 +40,7 @@ async function measureWindow(count, window, { warmUpSeconds, seconds }) {
   };
 }
 
-/** Ends after the window; rejects as soon as an answer is wrong. */
+/** Resolves after the window; rejects on the first wrong answer. */
 function spin(workload, count, window) {
   return new Promise((resolve, reject) => {
     const done = (error) => {

@@ -1,8 +1,8 @@
-// What heap.mjs saw, as rows of the table and as the points themselves.
+// The results of heap.mjs, as rows of the table and as points.
 
 /**
- * Most bytes that a step may add to the heap for good, by the line through all points. Anything forgotten in a table
- * costs an entry of at least 40 bytes each time; what is below these limits is noise of the collector and compiler.
+ * Maximum bytes that a step may add to the heap permanently, by linear regression. A leaked table entry costs at least
+ * 40 bytes; less than these limits is noise of the garbage collector and the compiler.
  */
 const WAYS = [
   { name: 'operations', title: 'operations', bytesMax: 1 },
@@ -30,7 +30,7 @@ export function heapRows(measured) {
   return { rows, series };
 }
 
-/** Least squares: bytes per count. */
+/** Slope by least squares, in bytes per step. */
 function slopeOf(points) {
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const x = mean(points.map(({ count }) => count));

@@ -1,8 +1,8 @@
-// Does our client's heap stay flat? Prints one line of JSON: bytes of heap after a collection, at points on the way.
+// Checks that our client's heap stays flat. Prints one line of JSON: heap bytes after a collection, at several points.
 //
 //   node --expose-gc heap.mjs PORT OPERATIONS
 //
-// The first tenth of each way is walked before the first point: tables reach their size there and code is compiled.
+// The first tenth of each workload runs before the first point: tables reach their size and code is compiled.
 import { connect } from '../../packages/client/dist/index.js';
 
 const [port, operations] = process.argv.slice(2).map(Number);
@@ -27,7 +27,7 @@ const measured = {
 await client.close();
 console.log(JSON.stringify(measured));
 
-/** Reads, writes, lookups, and a create and delete in every tenth turn. */
+/** Reads, writes, lookups, and a create and delete in every tenth step. */
 async function operate(turn) {
   const path = pathOf(turn);
   switch (turn % 10) {
@@ -66,7 +66,7 @@ async function leaveAndFireWatch(turn) {
   if (event.type !== 'changed' || event.path !== path) throw new Error(`${path}: fired as ${event.type} ${event.path}`);
 }
 
-/** Calls `step` `total` times, DEPTH of them in flight, and a tenth of that before. */
+/** Calls `step` `total` times with DEPTH in flight, after a warm-up of a tenth of that. */
 async function walk(total, step) {
   let turn = 0;
   const advance = async (steps) => {
@@ -85,7 +85,7 @@ async function walk(total, step) {
   return points;
 }
 
-/** Live bytes: two collections with a turn of the loop between them, so that finalizers have run too. */
+/** Live bytes after two collections with an event loop turn in between, so that finalizers have run. */
 async function heapNow() {
   for (let i = 0; i < 2; i++) {
     globalThis.gc();

@@ -1,5 +1,5 @@
-// The other ZooKeeper clients of the npm registry: installed on demand below the benchmark's directory, never among the
-// dependencies of this repository. The native one brings no binary for Linux: it compiles its own copy of the C client.
+// The other ZooKeeper clients on npm: installed on demand below the benchmark's directory, never as dependencies of
+// this repository. The native one has no binary for Linux: it compiles its own copy of the C client.
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,9 +13,9 @@ const MANIFESTS = ['package.json', 'package-lock.json'].map((name) => ({
 }));
 
 /**
- * Installs them, or finds them installed by an earlier run of the same Node.js.
+ * Installs them, or reuses the installation of an earlier run of the same Node.js.
  *
- * @returns the folder that holds their node_modules, and of each one whether it can be loaded
+ * @returns the folder with their node_modules, and whether each of them can be loaded
  */
 export async function installRivals(progress) {
   const directory = join(BENCH_DIRECTORY, 'clients', fingerprint());
@@ -41,7 +41,7 @@ function fingerprint() {
   return hash.digest('hex').slice(0, 12);
 }
 
-/** Without what `npm run` says of this repository, which an npm started from it would take for its own. */
+/** The environment without the variables of `npm run`, which a nested npm would take for its own. */
 function environment() {
   const foreign = /^(npm_package_|npm_lifecycle_|npm_config_local_prefix$|npm_command$|INIT_CWD$)/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name)));

@@ -1,12 +1,12 @@
-// The table of the clients: a column for each, and ours against the faster of the others, row by row.
+// The table of clients: a column for each, and in each row ours against the faster of the others.
 import { formatLimit, formatRatio, formatValue, median, ratioOf } from '../report.mjs';
 
 const OURS = 'meerkat';
 
 /**
- * @param rows `figures`: what was measured of each client, by name, in rounds of slices taken one after the other;
- *   `isMoreBetter`: of speeds, not of times; `must`: a limit, as in report.mjs
- * @param names clients in the order of the columns, ours last
+ * @param rows `figures`: measurements by client name, in rounds of consecutive slices; `isMoreBetter`: true for speeds,
+ *   false for times; `must`: a limit, as in report.mjs
+ * @param names clients in column order, ours last
  */
 export function formatClientTable(rows, names) {
   const lines = [
@@ -33,7 +33,7 @@ export function formatClientTable(rows, names) {
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** The row as report.mjs knows it: the reference is the rival with the best median. */
+/** Converts to a row of report.mjs; the reference is the rival with the best median. */
 function besideTheFaster(row, names) {
   const rivals = names.filter((name) => name !== OURS && row.figures[name] !== undefined);
   const isBetter = (a, b) => (row.isMoreBetter ? a > b : a < b);

@@ -1,9 +1,9 @@
-// One client in a process of its own, told over the channel from its parent what to run:
+// One client in its own process, controlled by its parent over the IPC channel:
 //
 //   node worker.mjs ADAPTER PORT ROOT DIRECTORY
 //
-// Every message { title, depth, warmUpSeconds, seconds } is answered by the figures of one slice, or by { error }.
-// ROOT is the znode that is this client's own, DIRECTORY where the package is installed.
+// Each message { title, depth, warmUpSeconds, seconds } is answered with the figures of one slice, or with { error }.
+// ROOT is this client's own znode, DIRECTORY is where the package is installed.
 import { runClosedLoop } from './closed-loop.mjs';
 import { makeWorkloads } from './workloads.mjs';
 

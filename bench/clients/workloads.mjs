@@ -1,16 +1,16 @@
-// What a client is asked to do, one step at a time, and what is checked of every answer: a client that is wrong has no
-// speed. An adapter's calls take a callback, `done(error, answer)`, so that nobody pays for promises he did not ask for.
+// The workloads, one step at a time, and the checks of every answer: the speed of an incorrect client means nothing.
+// Adapters take a callback, `done(error, answer)`, so that clients without promises do not pay for them.
 
 const ZNODES = 64;
-/** Every how many reads the whole value is compared; of the others, its length and the bytes that tell values apart. */
+/** The whole value is compared in one of this many reads; otherwise its length and the bytes that identify it. */
 const THOROUGH = 32;
 
 /** @typedef {'reads, 100 B' | 'reads, 1 KiB' | 'writes, 100 B' | 'exists' | 'create and delete, 100 B'} WorkloadTitle */
 export const WORKLOAD_TITLES = ['reads, 100 B', 'reads, 1 KiB', 'writes, 100 B', 'exists', 'create and delete, 100 B'];
 
 /**
- * Creates what the workloads need below `root`, and returns them by title: `step(done)` is one operation, or two one
- * after the other where `operations` says so; `verify()` looks, between slices, at what the server holds now.
+ * Creates the znodes of the workloads below `root`, and returns the workloads by title: `step(done)` runs one
+ * operation, or two in sequence if `operations` is 2; `verify()` checks the state of the server between slices.
  */
 export async function makeWorkloads(client, root) {
   await call(client.create, root, Buffer.alloc(0));
@@ -38,7 +38,7 @@ async function reads(client, parent, size) {
   return { step, operations: 1, verify: async () => {} };
 }
 
-/** The order of a session's writes is kept, so the value sent last is the one that must be there at the end. */
+/** A session's writes are applied in order, so the last value sent must be the final one. */
 async function writes(client, parent) {
   const { paths } = await makeZnodes(client, parent, 100);
   const values = Array.from({ length: 251 }, (_, seed) => makeValue(100, seed));
@@ -103,7 +103,7 @@ async function makeZnodes(client, parent, size) {
   return { paths, values };
 }
 
-/** Bytes of all kinds; the first three and the last tell one seed below 256 from another. */
+/** Bytes of all values; the first three and the last identify a seed below 256. */
 function makeValue(size, seed) {
   const value = Buffer.alloc(size);
   for (let i = 0; i < size; i++) value[i] = seed * 31 + i * 7 + (i >> 3);

@@ -12,10 +12,10 @@ import { locked } from '../measure-lock.mjs';
 import { exited, start } from '../processes.mjs';
 import { makeCertificates } from './threads.mjs';
 
-/** What a turn has cost; of our server alone, whose turns it knows. */
+/** Meter of the CPU time of a turn; works for our server only. */
 const METER = new URL('../turn-cost.mjs', import.meta.url).href;
 const ATTACKER = fileURLToPath(new URL('../attacks/attacker.mjs', import.meta.url));
-/** A thousand requests a second, each at its time, whatever became of the others. */
+/** An open loop of a thousand requests a second at fixed times. */
 const WITNESS = {
   rate: 1000,
   conns: 4,
@@ -28,11 +28,11 @@ const WITNESS = {
   timeout: 60_000,
 };
 const P99_MS_MAX = 20;
-/** How long an attacker may take to make what it needs, and to come to its end. */
+/** How long an attacker may take to prepare and to stop. */
 const PATIENCE_MS = 60_000;
 /**
- * Runs a command before everything else that the machine does: in a session of its own, whose share of the processors is the
- * largest that there is. Real-time scheduling would take 50 ms of each second from who needs a whole processor.
+ * Command prefix that gives priority over all other processes: its own session with the highest autogroup weight.
+ * Real-time scheduling would take away 50 ms of each second from a process that needs a whole CPU.
  */
 const FIRST = ['setsid', 'sh', '-c', 'echo -20 > /proc/self/autogroup && exec "$@"', 'sh'];
 
@@ -43,7 +43,7 @@ const AMOUNTS = {
 
 /**
  * @param options `engine`: the server; `only`: attacks whose name matches; `isQuick`: a tenth of the sizes;
- *   `isFirst`: server and client go before all other processes, but for the attacker
+ *   `isFirst`: server and client get priority over all other processes except the attacker
  * @returns a Markdown table
  */
 export async function measureAttacks({ engine, only, isQuick, isFirst }, directory, progress) {
@@ -128,7 +128,7 @@ async function measure(attack, server, { seconds, scale, znodes, scheduler, mete
   return { name: attack.name, latencies, turnMs, residentMb: [before, residentMb], result };
 }
 
-/** Asks a server, by a signal, what its dearest turn since the last time has cost. */
+/** Asks a server, by a signal, for the CPU time of its most expensive turn since the last call. */
 class TurnMeter {
   #server;
   #file;
@@ -142,7 +142,7 @@ class TurnMeter {
     return { NODE_OPTIONS: `--import ${METER}`, TURN_METER_FILE: this.#file };
   }
 
-  /** @returns milliseconds, or null when the server has ended */
+  /** @returns milliseconds, or null when the server has exited */
   async read() {
     rmSync(this.#file, { force: true });
     for (let i = 0; i < 200 && isRunning(this.#server); i++) {
@@ -157,14 +157,14 @@ class TurnMeter {
 
 const isRunning = (server) => server.child.exitCode === null && server.child.signalCode === null;
 
-/** @returns `end`, which gives the largest amount of memory, in MB, that the server had meanwhile */
+/** @returns `end`, which returns the server's peak memory since the call, in MB */
 function sampleMemory(server) {
   let largest = 0;
   const timer = setInterval(() => {
     try {
       largest = Math.max(largest, server.residentMb());
     } catch {
-      // It has just ended.
+      // It has just exited.
     }
   }, 50);
   return {
@@ -182,7 +182,7 @@ function describe({ latencies, turnMs, residentMb, result }) {
       : Object.entries(latencies)
           .map(([op, { p50, p99, max }]) => `${op} ${ms(p50)} ${ms(p99)} ${ms(max)}`)
           .join(', ');
-  const turn = turnMs === null ? '' : `; dearest turn ${turnMs.toFixed(1)} ms`;
+  const turn = turnMs === null ? '' : `; longest turn ${turnMs.toFixed(1)} ms`;
   return `${times}${turn}; ${residentMb.map((mb) => mb.toFixed(0)).join(' to ')} MB; ${JSON.stringify(result)}`;
 }
 
@@ -190,7 +190,7 @@ const ms = (us) => (us / 1000).toFixed(us < 10_000 ? 2 : 0);
 
 function formatRows(rows) {
   const lines = [
-    ['beside', 'p50', 'p99', 'longest', `p99 ≤ ${P99_MS_MAX} ms`, 'dearest turn', 'memory grew by'],
+    ['beside', 'p50', 'p99', 'longest', `p99 ≤ ${P99_MS_MAX} ms`, 'longest turn', 'memory grew by'],
     ['---', '---:', '---:', '---:', '---', '---:', '---:'],
     ...rows.map(({ name, latencies, turnMs, residentMb, fault }) =>
       fault !== undefined

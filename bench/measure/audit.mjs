@@ -1,4 +1,4 @@
-// `npm run bench -- audit`: what the audit log costs, per second of the server's own processor time.
+// `npm run bench -- audit`: the cost of the audit log, per second of the server's own CPU time.
 import { join } from 'node:path';
 import { Server } from '../engine.mjs';
 import { compare, cpuSeconds, load } from './tls.mjs';

@@ -1,5 +1,5 @@
-// Our client beside the others of the npm registry, against one running server: each in a process of its own, one of
-// them at work while the rest only ping, in short slices taken in turns.
+// Compares our client with the others on npm, against one running server: each in its own process, one of them active
+// while the rest only ping, in alternating short slices.
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,8 +25,8 @@ const AMOUNTS = {
 
 /**
  * @param options `engine`: the server to measure against; `only`: workloads and "heap" whose title matches; `isQuick`:
- *   a first look; `rounds`: slices of each client per workload and depth
- * @returns a Markdown table, and what to know of the run
+ *   a rough result; `rounds`: slices of each client per workload and depth
+ * @returns a Markdown table, and notes on the run
  */
 export async function measureClients({ engine, only, isQuick, rounds }, directory, progress) {
   const amounts = { ...(isQuick ? AMOUNTS.quick : AMOUNTS.full), ...(rounds === undefined ? {} : { rounds }) };
@@ -61,7 +61,7 @@ async function measureSpeed(server, titles, rivals, amounts, progress) {
   const rows = [];
   for (const title of titles) {
     for (const depth of DEPTHS) {
-      // One hold of the lock for all rounds, so that slices of one round see the same machine.
+      // All rounds run under one hold of the lock, so that the slices of a round see the same machine.
       const measure = () => measureInTurns(clients, { title, depth }, amounts);
       const figures = await locked(depth === 1 ? () => apart(server, clients, measure) : measure);
       rows.push(...speedRows(title, depth, figures));
@@ -73,7 +73,7 @@ async function measureSpeed(server, titles, rivals, amounts, progress) {
   return rows;
 }
 
-/** With one operation in flight it decides most of its time whether client and server share a processor. */
+/** With one operation in flight, the latency depends mostly on whether client and server share a CPU. */
 async function apart(server, clients, measure) {
   const pids = clients.map(({ pid }) => pid);
   await placeApart(server.pid, pids);
@@ -84,7 +84,7 @@ async function apart(server, clients, measure) {
   }
 }
 
-/** Node's compiler and a server's get faster in their first seconds; nobody shall pay for another's warming up. */
+/** The JIT compilers of client and server warm up first, so that no client pays for another's warm-up. */
 async function warmUp(clients, titles, { warmUpSeconds }) {
   for (let round = 0; round < 2; round++) {
     for (const client of clients) {
@@ -95,7 +95,7 @@ async function warmUp(clients, titles, { warmUpSeconds }) {
   }
 }
 
-/** Slices by name of the client; the order is turned around after each round. */
+/** Slices by client name; the order is reversed after each round. */
 async function measureInTurns(clients, { title, depth }, amounts) {
   const [rounds, seconds] = depth === 1 ? [amounts.loneRounds, amounts.loneSeconds] : [amounts.rounds, amounts.seconds];
   const figures = Object.fromEntries(clients.map(({ name }) => [name, []]));
@@ -107,7 +107,7 @@ async function measureInTurns(clients, { title, depth }, amounts) {
   return figures;
 }
 
-/** @param figures arrays of what runClosedLoop returns, by client */
+/** @param figures results of runClosedLoop, by client */
 function speedRows(title, depth, figures) {
   const of = (name) =>
     Object.fromEntries(Object.entries(figures).map(([client, slices]) => [client, pick(slices, name)]));

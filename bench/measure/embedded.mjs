@@ -1,4 +1,4 @@
-// From `TestServer.start()` to the first answered request, in a process that has loaded the modules and started a few.
+// From `TestServer.start()` to the first answered request, in a warmed-up process.
 import { connect } from 'node:net';
 import { TestServer } from '@meerkat/testing';
 import { locked } from '../measure-lock.mjs';

@@ -1,4 +1,4 @@
-// Three servers of ours beside three of Apache's: both ensembles run all the time, and one of them is under load.
+// Three of our servers against three of Apache's: both ensembles run throughout, and one of them is under load.
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { Ensemble } from '../ensemble.mjs';
@@ -40,7 +40,7 @@ const AMOUNTS = {
   },
 };
 
-/** In this order: what fills the servers or changes their roles comes last. */
+/** In this order: measurements that fill the servers or change their roles come last. */
 const MEASUREMENTS = [
   ...ENSEMBLE_WORKLOADS.map((workload) => ({
     name: workload.title,
@@ -57,9 +57,9 @@ const MEASUREMENTS = [
 ];
 
 /**
- * @param options `engines`: Apache's, where it is installed, and ours; `only`: measurements whose name matches;
- *   `isQuick`: a first look; `given`: amounts in place of those above
- * @returns a Markdown table of what was measured, and what to know of the run
+ * @param options `engines`: Apache's, if installed, and ours; `only`: measurements whose name matches;
+ *   `isQuick`: a rough result; `given`: amounts that override those above
+ * @returns a Markdown table, and notes on the run
  */
 export async function measureEnsemble({ engines, only, isQuick, given }, directory, progress) {
   const amounts = { ...(isQuick ? AMOUNTS.quick : AMOUNTS.full), ...given };

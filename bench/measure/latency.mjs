@@ -1,4 +1,4 @@
-// One request in flight: the median time that a client waits, in microseconds.
+// One request in flight: the median latency, in microseconds.
 import { fileURLToPath } from 'node:url';
 import { BARE_NOTE, LIKE_A_READ, startBareServer } from '../bare-server.mjs';
 import { zkload } from '../load-generator.mjs';
@@ -8,7 +8,7 @@ import { run } from '../processes.mjs';
 const FSYNC = fileURLToPath(new URL('../fsync.mjs', import.meta.url));
 const LONE = { conns: 1, depth: 1, warmup: 0.1 };
 
-/** Rows of a lone read: beside Apache's server, and beside a Node.js server that does nothing but frames. */
+/** Rows of a single read: compared with Apache's server, and with a Node.js server that only handles frames. */
 export async function measureReadLatency(servers, { alternations, seconds }) {
   const bare = await startBareServer();
   const figures = { apache: [], meerkat: [], bare: [] };

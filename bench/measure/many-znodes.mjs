@@ -1,4 +1,4 @@
-// A server with a million znodes of 100 B: memory, restarts, and how long anybody waits while a snapshot is taken.
+// A server with a million znodes of 100 B: memory, restarts, and the longest latency while a snapshot is taken.
 import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -58,7 +58,7 @@ export async function measureManyZnodes(engines, directory, { znodes, restarts }
   for (const server of servers) await server.destroy();
 
   const many = `${znodes.toLocaleString('en-US')} znodes of 100 B`;
-  // The limits are those of a million.
+  // The limits apply to a million znodes.
   const limits = (must, aim) => (znodes === 1_000_000 ? { must: { valueMax: must }, aim: { valueMax: aim } } : {});
   return [
     row(`${many}: resident`, 'MB', memory, limits(600, 400)),
@@ -86,8 +86,8 @@ async function alternate(servers, times, measure) {
 }
 
 /**
- * Starts the server, provokes a snapshot with a trickle of writes while a steady stream of a thousand reads a second
- * runs, and gives the longest delay of the event loop (null of a server that is not Node.js) and of a read.
+ * Starts the server, triggers a snapshot with a few writes during a steady load of a thousand reads a second, and
+ * returns the longest delay of the event loop (null if the server is not Node.js) and of a read.
  */
 async function watchSnapshot(server) {
   const meterFile = join(server.directory, 'turn');
@@ -106,7 +106,7 @@ async function watchSnapshot(server) {
     warmup: 1,
     secs: 15,
   });
-  // A violation is told where the stream is waited for.
+  // A violation is reported where the stream is awaited.
   stream.catch(() => {});
   await sleep(2000);
   if (isNode) await readMeter(server, meterFile);
@@ -156,7 +156,7 @@ async function readMeter(server, file) {
 async function waitFor(limitMs, what, isDone) {
   const end = performance.now() + limitMs;
   while (!isDone()) {
-    if (performance.now() > end) throw new Error(`waited ${limitMs / 1000} s in vain for ${what}`);
+    if (performance.now() > end) throw new Error(`waited ${limitMs / 1000} s for ${what} without success`);
     await sleep(50);
   }
 }

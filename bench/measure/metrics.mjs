@@ -1,6 +1,6 @@
-// `npm run bench -- metrics`: what metrics cost: a server that counts beside one that does not, in turns, per second of
-// processor time of all threads; what counting is in a profile, which other load on the machine does not change; and the
-// processor time of one scrape, which a saturated server has less each second.
+// `npm run bench -- metrics`: the cost of metrics: alternating slices of a server with and without metrics, per second
+// of CPU time of all threads; the share of counting in a CPU profile, which does not depend on other load; and the CPU
+// time of one scrape.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, Server } from '../engine.mjs';
@@ -16,7 +16,7 @@ const WORKLOADS = [
   { title: 'writes of 1 KiB', read: 0 },
 ];
 const LOAD = { size: 1024, conns: 32, depth: 16, warmup: 0.2 };
-/** Further apart than the texts that the server makes: it gives one to all who ask within 250 ms. */
+/** Longer than the 250 ms for which the server caches a scrape. */
 const SCRAPE_MS = 300;
 const SCRAPES = 20;
 const TICK_MS = 10;
@@ -26,7 +26,7 @@ export async function measureMetrics({ engine, pairs, seconds, starts }, directo
   const rows = WORKLOADS.map((workload) => ({ ...workload, counting: [], nothing: [], shares: [] }));
   const core = [];
   const all = [];
-  // The compiler decides anew in each process.
+  // JIT decisions differ between processes.
   for (let start = 1; start <= starts; start++) {
     const counting = await open(engine, join(directory, 'counting'), {});
     const nothing = await open(engine, join(directory, 'nothing'), { NODE_OPTIONS: `--import ${WITHOUT}` });
@@ -90,7 +90,7 @@ async function open(engine, directory, environment) {
   return server;
 }
 
-/** Which part counting was since the last time. */
+/** The share of counting since the last call. */
 async function shareSince({ pid }, file) {
   rmSync(file, { force: true });
   process.kill(pid, 'SIGUSR2');
@@ -115,7 +115,7 @@ async function cpuWhile({ pid }, work) {
   return { coreMs: after.coreMs - before.coreMs, allMs: after.allMs - before.allMs };
 }
 
-/** Processor time of a process: of its first thread, and of all. */
+/** CPU time of a process: of its first thread, and of all threads. */
 function cpuMs(pid) {
   const coreMs = Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');

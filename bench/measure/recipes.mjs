@@ -1,5 +1,5 @@
-// Our recipes beside those of kazoo and Curator, against one running server of ours: each library in a process of its
-// own, one of them at work while the sessions of the rest only ping, in slices taken in turns.
+// Compares our recipes with those of kazoo and Curator, against one running server: each library in its own process,
+// one of them active while the sessions of the rest only ping, in alternating slices.
 import { connect } from 'node:net';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
@@ -19,9 +19,9 @@ const AMOUNTS = {
 };
 
 /**
- * @param options `engine`: the server to measure against; `only`: workloads whose title matches; `isQuick`: a first
- *   look; `rounds`: slices of each library per workload
- * @returns a Markdown table, and what to know of the run
+ * @param options `engine`: the server to measure against; `only`: workloads whose title matches; `isQuick`: a rough
+ *   result; `rounds`: slices of each library per workload
+ * @returns a Markdown table, and notes on the run
  */
 export async function measureRecipes({ engine, only, isQuick, rounds }, directory, progress) {
   const amounts = { ...(isQuick ? AMOUNTS.quick : AMOUNTS.full), ...(rounds === undefined ? {} : { rounds }) };
@@ -44,10 +44,10 @@ export async function measureRecipes({ engine, only, isQuick, rounds }, director
   return `${formatClientTable(rows, Object.keys(libraries))}\n\n${describeRun(engine, amounts)}`;
 }
 
-/** Figures by name of the library; the order is turned around after each round. */
+/** Figures by library name; the order is reversed after each round. */
 async function measureInTurns(server, workers, workload, amounts, progress) {
   const { rounds, seconds, settleSeconds, warmUpSeconds } = amounts;
-  // Compilers get faster in their first seconds, and sessions are made here.
+  // Warms up the JIT compilers, and creates the sessions.
   for (const worker of workers) await measureSlice(server, worker, workload, warmUpSeconds, 0);
   const figures = Object.fromEntries(workers.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round++) {
@@ -62,7 +62,7 @@ async function measureInTurns(server, workers, workload, amounts, progress) {
 let sliceCount = 0;
 
 async function measureSlice(server, worker, { kind, participants }, seconds, settleSeconds) {
-  // A path of its own: nothing is left over from the slice before.
+  // A separate path, so that nothing is left over from the previous slice.
   await worker.ask('start', kind, `/${worker.name.toLowerCase()}-${sliceCount++}`, participants);
   await sleep(settleSeconds * 1000);
   const [before] = await Promise.all([readPackets(server), worker.ask('mark')]);

@@ -1,5 +1,5 @@
-// The rows of `bench/threads.mjs`: each has a title, what it asks of its server, and a slice that gives figures by the name of their
-// column. "Core" is the thread of the core, "process" all threads.
+// The rows of `bench/threads.mjs`: each has a title, settings of its server, and a slice that returns figures by column
+// name. "Core" is the thread of the core, "process" all threads.
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const TLS_LOAD = fileURLToPath(new URL('../tls/load.mjs', import.meta.url));
 const HANDSHAKES = 1000;
 const WATCHERS = 1000;
 const TICKS_A_SECOND = 100;
-/** What a session asks for: it pings three times as often. */
+/** Requested session timeout; pings are sent at a third of it. */
 const SESSION_TIMEOUT_MS = 30_000;
 
 const operations =
@@ -36,7 +36,7 @@ const operations =
     },
   });
 
-/** Reading again with a new watch is a part of an event's cost. */
+/** The cost of an event includes reading again with a new watch. */
 const fanOut = ({ secs }) => ({
   title: `a change told to ${WATCHERS} watchers`,
   isProjected: true,
@@ -86,7 +86,7 @@ const handshakes = ({ certificates }) => ({
   },
 });
 
-/** With a meter, which takes processor time of its own. */
+/** Runs with a meter, which itself uses CPU time. */
 const awayInHandshakes = ({ certificates }) => ({
   title: `${HANDSHAKES} such handshakes`,
   isMetered: true,
@@ -164,14 +164,14 @@ export async function makeCertificates(directory) {
   return { keyStore, trustStore, client: { ca: authority.certificate, cert, key } };
 }
 
-/** What `cpu-turn-meter.mjs` has found since it was asked last, in milliseconds. */
+/** The maxima of `cpu-turn-meter.mjs` since the last call, in milliseconds. */
 async function longestTurn({ pid, meterFile }) {
   process.kill(pid, 'SIGUSR2');
   await new Promise((resolve) => setTimeout(resolve, 300));
   return JSON.parse(readFileSync(meterFile, 'utf8'));
 }
 
-/** Processor time of a process, of its first thread and of all. */
+/** CPU time of a process, of its first thread and of all threads. */
 function cpuSeconds(pid) {
   const core = Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e9;
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');

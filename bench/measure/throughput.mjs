@@ -1,4 +1,4 @@
-// Saturated servers: operations per second of server CPU, which other load on the machine disturbs least.
+// Saturated servers: operations per second of server CPU time, the figure that other load affects least.
 import { BARE_NOTE, LIKE_A_READ, startBareServer } from '../bare-server.mjs';
 import { zkload } from '../load-generator.mjs';
 import { locked } from '../measure-lock.mjs';
@@ -39,13 +39,13 @@ export const WORKLOADS = [
   },
 ];
 
-/** A mixed load first: a JVM, and Node's compiler too, get faster in their first seconds. */
+/** Mixed load that warms up the JIT compilers of the JVM and of Node.js. */
 export function warmUp(server, seconds) {
   const mix = 'getData=6,setData=4,createdelete=1,exists=1,getChildren=1,multi=1';
   return locked(() => zkload('load', server, { warmup: 0, secs: seconds, root: '/warm', conns: 32, depth: 8, mix }));
 }
 
-/** Reads of 1 KiB beside a server that only takes frames apart: what Node.js itself leaves room for. */
+/** Reads of 1 KiB compared with a server that only parses frames: the upper bound of Node.js itself. */
 export async function measureCeiling(servers, { pairs, seconds }) {
   const bare = await startBareServer();
   const meerkat = servers.find(({ engine }) => engine.name === 'meerkat');
@@ -70,7 +70,7 @@ export async function measureCeiling(servers, { pairs, seconds }) {
   };
 }
 
-/** Runs one workload on each server alternately and gives a row of operations per server-CPU-second. */
+/** Runs one workload on each server alternately and returns a row of operations per server-CPU-second. */
 export async function measureThroughput(workload, servers, { pairs, seconds }) {
   const figures = { apache: [], meerkat: [] };
   const slice = workload.mode === 'load' ? { warmup: 0.7, secs: seconds } : {};

@@ -1,5 +1,5 @@
-// `npm run bench -- tls`: what TLS costs the server, per second of its own processor time, and what floods of unfinished
-// handshakes cost a client.
+// `npm run bench -- tls`: the cost of TLS per second of the server's CPU time, and a client's latency during floods of
+// unfinished handshakes.
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const LOAD = fileURLToPath(new URL('../tls/load.mjs', import.meta.url));
 const METER = new URL('../cpu-turn-meter.mjs', import.meta.url).href;
 const APACHE_JARS = ['zookeeper', 'netty-codec', 'netty-resolver'].map((name) => `/usr/share/java/${name}.jar`);
 const TICKS_A_SECOND = 100;
-/** Slices that are not counted: Java compiles what is used. */
+/** Slices that are not counted, for the JIT compiler of Java. */
 const WARM_UPS = 3;
 
 /** @returns Markdown */
@@ -41,7 +41,7 @@ export async function measureTls({ engine, pairs, seconds }, directory, progress
     await server.start(environment);
     return { server, plain: { port: server.port, tls: null }, secure: { port: securePort, tls }, pid: server.pid };
   };
-  /** Of a job, how many it has done for each second of the server's processor time. */
+  /** Completed operations of a job per second of the server's CPU time. */
   const perCpuSecond = async ({ pid }, target, job, more = {}) => {
     const before = cpuSeconds(pid);
     const { count } = await load({ ...target, job, seconds, ...more });
@@ -105,7 +105,7 @@ export async function measureTls({ engine, pairs, seconds }, directory, progress
   ]);
   for (const flood of [null, 'silent', 'hellos']) {
     progress(`reads beside ${flood ?? 'nothing'}`);
-    // The client is there before the flood begins.
+    // The client is connected before the flood starts.
     let attack = null;
     const onOpen = () => {
       if (flood !== null) attack = load({ ...metered.secure, job: flood, seconds: seconds + 1 });
@@ -133,13 +133,13 @@ function apacheWithTls() {
   };
 }
 
-/** A ratio of the medians of pairs, and the figure itself. */
+/** The median of the pairwise ratios, and the figure itself. */
 export function compare(values, reference) {
   const ratio = ratioOf({ meerkat: values, reference });
   return `${formatRatio(ratio)}, ${formatValue(median(values), '/CPU s')}`;
 }
 
-/** @param onOpen called at the first line that the job writes, where it writes two */
+/** @param onOpen called for the first of two output lines of a job */
 export async function load(job, onOpen = () => {}) {
   const running = run(process.execPath, [LOAD, JSON.stringify(job)]);
   running.child.stdout.once('data', onOpen);
@@ -147,7 +147,7 @@ export async function load(job, onOpen = () => {}) {
   return JSON.parse(stdout.trim().split('\n').at(-1));
 }
 
-/** Processor time that a process has used, in seconds. */
+/** CPU time used by a process, in seconds. */
 export function cpuSeconds(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;

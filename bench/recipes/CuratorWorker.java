@@ -24,12 +24,12 @@ import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 /**
- * Curator's recipes in a process of their own; worker-process.mjs tells what is said over stdin and stdout.
+ * Runs Curator's recipes in a separate process; worker-process.mjs describes the protocol on stdin and stdout.
  *
  * <pre>java CuratorWorker HOST:PORT</pre>
  */
 public final class CuratorWorker {
-  /** Items that may be in a queue at a time, and what one holds. */
+  /** Maximum number of items in a queue, and their data. */
   private static final int WINDOW = 100;
   private static final int ITEM_BYTES = 100;
 
@@ -37,11 +37,11 @@ public final class CuratorWorker {
   private static Run current;
 
   interface Participant {
-    /** Runs until the run is stopping; `turn` is counted down at each turn. */
+    /** Runs until the run is stopping; counts `turn` down at each turn. */
     void participate(CountDownLatch turn) throws Exception;
   }
 
-  /** Participants at work, and what is counted of them. */
+  /** The active participants and their counters. */
   private static final class Run {
     volatile boolean isStopping;
     private volatile Throwable error;
@@ -114,7 +114,7 @@ public final class CuratorWorker {
     }
   }
 
-  /** Counts those who take what only one can have, and give it back at once. */
+  /** Counts hand-overs of an exclusive resource that each holder releases at once. */
   private static final class Relay {
     private final Run run;
     private volatile long releasedNs = -1;
@@ -164,7 +164,7 @@ public final class CuratorWorker {
     }
   }
 
-  /** The members meet here as well: before they leave, and before the next round. */
+  /** The members also synchronize locally: before they leave, and before the next round. */
   private static void runBarriers(Run run, List<CuratorFramework> clients, String path) {
     int count = clients.size();
     boolean[] isOver = {false};
@@ -187,7 +187,7 @@ public final class CuratorWorker {
     }
   }
 
-  /** Half of the clients put and half of them take. */
+  /** Half of the clients put, the other half take. */
   private static void runQueues(Run run, List<CuratorFramework> clients, String path, String leasesPath)
       throws Exception {
     int half = clients.size() / 2;

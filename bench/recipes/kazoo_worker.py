@@ -1,4 +1,4 @@
-"""kazoo's recipes in a process of their own; worker-process.mjs tells what is said over stdin and stdout.
+"""Runs kazoo's recipes in a separate process; worker-process.mjs describes the protocol on stdin and stdout.
 
     python3 kazoo_worker.py HOST:PORT
 """
@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 
-# Each session has three threads of kazoo, and one of ours.
+# Each session has three threads of kazoo and one of ours.
 threading.stack_size(512 * 1024)
 _, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (_hard, _hard))
@@ -17,18 +17,18 @@ from kazoo.client import KazooClient  # noqa: E402
 from kazoo.recipe.barrier import DoubleBarrier  # noqa: E402
 from kazoo.recipe.queue import LockingQueue, Queue  # noqa: E402
 
-# Items that may be in a queue at a time, and what one holds.
+# Maximum number of items in a queue, and their data.
 WINDOW = 100
 ITEM_BYTES = 100
 
-# kazoo's Queue has no way to wait for an item: whoever finds none looks again after so many seconds.
+# kazoo's Queue has no blocking get: a consumer that finds no item polls again after this many seconds.
 LOOK_AGAIN = 0.001
 
 sessions = []
 
 
 class Run:
-    """Participants at work, and what is counted of them."""
+    """The active participants and their counters."""
 
     def __init__(self):
         self.is_stopping = False
@@ -38,7 +38,7 @@ class Run:
         self.mark()
 
     def begin(self, participate):
-        """`participate` is given an event to set at each turn, and runs until `is_stopping`."""
+        """`participate` gets an event to set at each turn, and runs until `is_stopping`."""
         turn = threading.Event()
 
         def body():
@@ -87,7 +87,7 @@ class Run:
 
 
 class Relay:
-    """Counts those who take what only one can have, and give it back at once."""
+    """Counts hand-overs of an exclusive resource that each holder releases at once."""
 
     def __init__(self, run):
         self.run = run
@@ -137,7 +137,7 @@ def run_elections(run, clients, path):
 
 
 def run_barriers(run, clients, path):
-    """The members meet here as well: before they leave, and before the next round."""
+    """The members also synchronize locally: before they leave, and before the next round."""
     over = threading.Event()
 
     def count():
@@ -149,7 +149,7 @@ def run_barriers(run, clients, path):
     outside = threading.Barrier(len(clients), count)
 
     def go_through(client):
-        # Looks its host's name up when it is made, so it is made once.
+        # Its constructor looks up the host name, so it is created once.
         barrier = DoubleBarrier(client, path, len(clients))
 
         def participate(turn):
@@ -168,7 +168,7 @@ def run_barriers(run, clients, path):
 
 
 def run_queues(run, clients, path, with_leases):
-    """Half of the clients put and half of them take."""
+    """Half of the clients put, the other half take."""
     half = len(clients) // 2
     pending = set()
     window = threading.Semaphore(WINDOW)

@@ -1,4 +1,4 @@
-// The libraries beside ours: those of the Debian packages python3-kazoo and libcurator-recipes-java, where they are.
+// The other libraries: those of the Debian packages python3-kazoo and libcurator-recipes-java, if installed.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,8 +12,8 @@ const JARS = [
 const pathOf = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 /**
- * @param directory where compiled classes go
- * @returns the commands of the workers, by name of the library; ours last
+ * @param directory for compiled classes
+ * @returns the commands of the workers, by library name; ours last
  */
 export async function findLibraries(directory, progress) {
   const kazoo = await kazooCommand(progress);

@@ -1,18 +1,18 @@
-// Our recipes in a process of their own; worker-process.mjs tells what is said over stdin and stdout.
+// Runs our recipes in a separate process; worker-process.mjs describes the protocol on stdin and stdout.
 //
 //   node meerkat.mjs HOST:PORT
 import { createInterface } from 'node:readline';
 import { connect, text } from '@meerkat/client';
 import { DoubleBarrier, Election, Mutex, Queue } from '@meerkat/recipes';
 
-/** Items that may be in a queue at a time, and what one holds. */
+/** Maximum number of items in a queue, and their data. */
 const WINDOW = 100;
 const ITEM_BYTES = 100;
 
 const [servers] = process.argv.slice(2);
 const sessions = [];
 
-/** Of Promise, from Node.js 22 on. */
+/** Promise.withResolvers, which exists since Node.js 22. */
 function withResolvers() {
   let resolve;
   let reject;
@@ -23,7 +23,7 @@ function withResolvers() {
   return { promise, resolve, reject };
 }
 
-/** Participants at work, and what is counted of them. */
+/** The active participants and their counters. */
 class Run {
   isStopping = false;
   stopping = new AbortController();
@@ -37,14 +37,14 @@ class Run {
     this.#failed.promise.catch(() => {});
   }
 
-  /** @param participate is given a function to call at each turn, and runs until `isStopping` */
+  /** @param participate gets a function to call at each turn, and runs until `isStopping` */
   begin(participate) {
     const turn = withResolvers();
     this.#ended.push(participate(turn.resolve).catch(this.#failed.reject));
     return turn.promise;
   }
 
-  /** @param latencyMs null when there is none */
+  /** @param latencyMs null when the cycle has no latency */
   count(latencyMs) {
     this.#cycles++;
     if (latencyMs !== null) this.#latenciesUs.push(Math.round(latencyMs * 1000));
@@ -71,7 +71,7 @@ class Run {
   }
 }
 
-/** Everybody takes what only one can have, and gives it back at once. */
+/** All clients contend for an exclusive resource that each holder releases at once. */
 function contend(run, clients, makeAcquire) {
   let releasedMs = null;
   let isTaken = false;
@@ -92,7 +92,7 @@ function contend(run, clients, makeAcquire) {
   });
 }
 
-/** The members meet here as well: before they leave, and before the next round. */
+/** The members also synchronize locally: before they leave, and before the next round. */
 function goThrough(run, clients, path) {
   const meet = makeMeeting(clients.length);
   let isOver = false;
@@ -113,7 +113,7 @@ function goThrough(run, clients, path) {
   });
 }
 
-/** @returns a function that waits until so many wait; `last` is called once each time */
+/** @returns a function that waits until `count` callers wait; `last` is called once per meeting */
 function makeMeeting(count) {
   let next = withResolvers();
   let waiting = 0;
@@ -129,7 +129,7 @@ function makeMeeting(count) {
   };
 }
 
-/** Half of the clients put and half of them take. */
+/** Half of the clients put, the other half take. */
 function produceAndConsume(run, clients, path, leases) {
   const half = clients.length / 2;
   const pending = new Set();

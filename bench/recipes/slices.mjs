@@ -1,9 +1,9 @@
-// What a worker and the server say of one slice, and what follows from it.
+// Parses the reports of a worker and of the server on one slice, and computes its figures.
 import { median } from '../report.mjs';
 
 /**
- * A slice as a worker tells it, `<cycles> <µs> [<µs>,<µs>,…]`: how many cycles there were, how long it lasted, and the
- * latency of each cycle that has one.
+ * Parses a worker's report of a slice, `<cycles> <µs> [<µs>,<µs>,…]`: number of cycles, duration, and the latency of
+ * each cycle that has one.
  */
 export function parseSlice(answer) {
   const [cycles, elapsedUs, latencies = ''] = answer.split(' ');
@@ -17,7 +17,7 @@ export function parseSlice(answer) {
   return slice;
 }
 
-/** Packets that the server has received and sent since its start, out of its answer to `mntr`. */
+/** Packets received and sent by the server since its start, from its reply to `mntr`. */
 export function parsePackets(answer) {
   const counter = (name) => {
     const [, value] = answer.match(new RegExp(`^zk_${name}\\t(\\d+)$`, 'm')) ?? [];
@@ -28,7 +28,7 @@ export function parsePackets(answer) {
 }
 
 /**
- * The figures of a slice. Each request has one reply, so what the server has sent beyond its replies are watch events.
+ * The figures of a slice. Each request has one reply, so packets sent in excess of replies are watch events.
  *
  * @param before the packets at the beginning of the slice, `after` those at its end
  */
@@ -39,7 +39,7 @@ export function figuresOf(slice, before, after) {
   return {
     perSecond: slice.cycles / slice.seconds,
     requests: received / slice.cycles,
-    // Replies that cross the ends of the slice may outnumber the requests by a few.
+    // Replies that cross the slice boundaries may outnumber the requests by a few.
     events: Math.max(0, sent - received) / slice.cycles,
     ...(sorted.length === 0 ? {} : { p50Ms: median(sorted) / 1000, p99Ms: percentile(sorted, 0.99) / 1000 }),
   };
@@ -48,7 +48,7 @@ export function figuresOf(slice, before, after) {
 /**
  * Rows of a workload, for formatClientTable.
  *
- * @param workload `title`, and `cycle`: what is counted, in words for one and many
+ * @param workload `title`, and `cycle`: the singular and plural of what is counted
  * @param slices figures in rounds, by library
  */
 export function rowsOf({ title, cycle: { one, many } }, slices) {

@@ -1,21 +1,21 @@
-// The parent's end of a worker: one library in a process of its own, told in lines what to run.
+// The parent's side of a worker: one library in its own process, controlled by text lines.
 //
-//   → start lock /bench/kazoo-3 50     50 participants begin; answered when each of them has had its turn
-//   → mark                             a slice begins
-//   → read                             it ends: `ok <cycles> <µs> <latency in µs>,…`
-//   → stop                             all come to their end
-//   ← ok …   or   error …              to each of them
+//   → start lock /bench/kazoo-3 50     starts 50 participants; answered when each of them has had a turn
+//   → mark                             starts a slice
+//   → read                             ends it: `ok <cycles> <µs> <latency in µs>,…`
+//   → stop                             stops all participants
+//   ← ok …   or   error …              reply to each command
 import { createInterface } from 'node:readline';
 import { exited, start } from '../processes.mjs';
 
-/** Hundreds of threads that start on a busy machine need minutes; who never answers keeps the lock. */
+/** Starting hundreds of threads on a busy machine takes minutes; a worker that never answers would keep the lock. */
 const PATIENCE_MS = 600_000;
 
 export class WorkerProcess {
   #child;
   #lines;
 
-  /** @param command a program and its words; the address of the server is added */
+  /** @param command a program and its arguments; the address of the server is appended */
   constructor(name, command, port) {
     this.name = name;
     const [program, ...args] = command;
@@ -24,7 +24,7 @@ export class WorkerProcess {
     this.#lines = createInterface({ input: this.#child.stdout });
   }
 
-  /** @returns what comes after `ok` */
+  /** @returns the text after `ok` */
   ask(...words) {
     const answer = this.#answer(words[0]);
     this.#child.stdin.write(`${words.join(' ')}\n`);

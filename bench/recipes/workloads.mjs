@@ -1,13 +1,13 @@
-// What the libraries are made to do. A worker knows the kinds: meerkat.mjs, kazoo_worker.py and CuratorWorker.java have the same.
+// The workloads. Each worker (meerkat.mjs, kazoo_worker.py, CuratorWorker.java) implements the same kinds.
 
 const HAND_OVER = { one: 'hand-over', many: 'hand-overs' };
 const ITEM = { one: 'item', many: 'items' };
 
 /**
- * `participants` have a session each. Few before many: sessions that are there stay, and send pings from then on.
+ * Each of the `participants` has its own session. Few before many: sessions stay open and keep sending pings.
  *
- * Of queues, half of them put and half of them take. The queue without leases has one of each, because a consumer of
- * kazoo's that finds its item taken by another sleeps for twice as long each time, and with four all but one are asleep.
+ * Queues: half of them put and half take. The queue without leases has one of each, because a kazoo consumer that loses
+ * the race for an item doubles its sleep each time: with four, all but one would be asleep.
  */
 export const RECIPE_WORKLOADS = [
   { title: 'lock, 2 contenders', kind: 'lock', participants: 2, cycle: HAND_OVER },

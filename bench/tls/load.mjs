@@ -1,12 +1,12 @@
-// A client process of the measurements with TLS: one job, its answer as JSON on standard output.
+// A client process of the TLS measurements: runs one job and prints the result as JSON.
 //
 //   node load.mjs '{"job":"reads","port":2281,"tls":{"ca":…,"cert":…,"key":…},"seconds":3}'
 //
-//   reads, writes    so many connections with a window of requests each: {count}
-//   latency          one connection with one read in flight: first the line "open", {count, p50, p99, max} in milliseconds
-//   handshakes       connections that are closed after their handshake, `limit` of them or for so long: {count}
-//   resumed          the same with the session of the first
-//   silent, hellos   a flood: connections that send nothing, or the beginning of a handshake and no more: {count}
+//   reads, writes    several connections with a window of requests each: {count}
+//   latency          one connection, one read in flight: the line "open", then {count, p50, p99, max} in milliseconds
+//   handshakes       connections that are closed after their handshake, `limit` of them or for `seconds`: {count}
+//   resumed          the same, resuming the session of the first
+//   silent, hellos   a flood of connections that send nothing, or only a ClientHello: {count}
 import { connect, createServer } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
@@ -32,7 +32,7 @@ const CREATE = frame(int(1), int(OP.create), string(PATH), buffer(DATA), world, 
 const READ = frame(int(2), int(OP.getData), string(PATH), Buffer.alloc(1));
 const WRITE = frame(int(2), int(OP.setData), string(PATH), buffer(DATA), int(-1));
 
-/** Calls `onFrame` for each frame that comes. */
+/** Calls `onFrame` for each received frame. */
 function open(onReady, onFrame) {
   const socket = tls === null ? connect({ host, port, noDelay: true }) : connectTls({ host, port, ...tls });
   socket.setNoDelay(true);
@@ -54,7 +54,7 @@ function open(onReady, onFrame) {
   socket.once(tls === null ? 'connect' : 'secureConnect', () => onReady(socket));
 }
 
-/** A session with the znode: `onReply` for each reply from then on. */
+/** Opens a session and creates the znode; then calls `onReply` for each reply. */
 function openSession(onOpen, onReply) {
   let frames = 0;
   open(
@@ -127,7 +127,7 @@ function handshakes(isResumed) {
     socket.once('error', () => {});
     socket.once('secureConnect', () => {
       if (isResumed && session !== undefined && !socket.isSessionReused()) throw new Error('not resumed');
-      // With TLS 1.3 the server is done when it has what follows: a connection that is destroyed here is a failure to it.
+      // With TLS 1.3 the server has not finished its handshake yet: destroying the connection here would fail it.
       socket.end();
     });
     socket.once('close', () => {
@@ -147,7 +147,7 @@ function handshakes(isResumed) {
       first.destroy();
       begin();
     });
-    // TLS 1.3 tells its session behind the handshake only when something is read.
+    // With TLS 1.3 the session ticket arrives after the handshake, and only if the socket is read.
     first.resume();
   }
 }
@@ -169,7 +169,7 @@ function flood(bytes) {
   for (let i = 0; i < 4; i++) next();
 }
 
-/** A ClientHello as this process's own client sends it; nothing follows it. */
+/** A ClientHello as sent by this process's own client, without anything after it. */
 function recordHello(onHello) {
   const trap = createServer((socket) => {
     socket.once('data', (bytes) => {

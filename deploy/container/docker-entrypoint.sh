@@ -1,11 +1,12 @@
 #!/bin/bash
-# Writes zoo.cfg and myid from the variables, as the official image of ZooKeeper does, where there are none yet; then runs the command.
+# Like the official ZooKeeper image, writes zoo.cfg and myid from the environment unless they exist, and runs the
+# command.
 set -e
 
-# As root: what the server writes becomes its user's, and the rest is done as that user. With "--user" it is done as whoever that is.
+# As root: gives the data directories to the user zookeeper and continues as that user. With "--user" the user is kept.
 if [ "$1" = zkServer.sh ] && [ "$(id -u)" = 0 ]; then
     chown -R zookeeper "$ZOO_DATA_DIR" "$ZOO_DATA_LOG_DIR" "$ZOO_LOG_DIR"
-    # A mounted file may be read-only.
+    # Mounted files may be read-only.
     chown zookeeper "$ZOO_CONF_DIR" 2> /dev/null || true
     exec setpriv --reuid=zookeeper --regid=zookeeper --init-groups "$0" "$@"
 fi
@@ -23,7 +24,7 @@ if [ ! -f "$config" ]; then
         echo "maxClientCnxns=$ZOO_MAX_CLIENT_CNXNS"
         echo "standaloneEnabled=$ZOO_STANDALONE_ENABLED"
         echo "admin.enableServer=$ZOO_ADMINSERVER_ENABLED"
-        # Blanks separate lines.
+        # Servers are separated by spaces.
         for server in ${ZOO_SERVERS:-server.1=localhost:2888:3888;2181}; do echo "$server"; done
         if [ -n "$ZOO_4LW_COMMANDS_WHITELIST" ]; then echo "4lw.commands.whitelist=$ZOO_4LW_COMMANDS_WHITELIST"; fi
         for line in $ZOO_CFG_EXTRA; do echo "$line"; done

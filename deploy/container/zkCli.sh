@@ -1,5 +1,5 @@
 #!/bin/sh
-# ZooKeeper's shell as people call it: zkCli.sh [-server HOST:PORT] [command …]. The shell is Meerkat's, which knows its commands.
+# Runs Meerkat's shell like ZooKeeper's: zkCli.sh [-server HOST:PORT] [command …]. It supports the same commands.
 set -e
 server=127.0.0.1:2181
 if [ "${1:-}" = -server ]; then

@@ -1,9 +1,9 @@
 #!/bin/sh
-# What people call of ZooKeeper's zkServer.sh in a container: the server in the foreground, its status, its version.
+# The commands of ZooKeeper's zkServer.sh that are used in containers: start-foreground, status and version.
 set -e
 config=${ZOOCFG:-${ZOO_CONF_DIR:-/conf}/zoo.cfg}
 
-# Where clients connect: clientPort, or what stands behind ";" in this member's own line.
+# The client address: clientPort, or the part after ";" in this member's own line.
 client_address() {
     port=$(sed -n 's/^clientPort=//p' "$config" | tail -n 1)
     address=$(sed -n 's/^clientPortAddress=//p' "$config" | tail -n 1)

@@ -1,8 +1,8 @@
-// `npm run build:deb -- [--arch x64|arm64] [--out DIRECTORY] [--quick] [--executable FILE]`: a package for Debian and Ubuntu, from the
-// single executable.
+// `npm run build:deb -- [--arch x64|arm64] [--out DIRECTORY] [--quick] [--executable FILE]`: builds a package for
+// Debian and Ubuntu from the single executable.
 //
-//   --quick        compresses little: for tests
-//   --executable   the single executable, which is built otherwise
+//   --quick        low compression, for tests
+//   --executable   the single executable; built if not given
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -60,7 +60,7 @@ try {
   copy('deploy/debian/zoo.cfg', 'etc/meerkat/zoo.cfg');
   copy('deploy/debian/default', 'etc/default/meerkat');
 
-  // What the command says of itself; that of an emulated one takes long, and says the same.
+  // The output of the command, run from source: the executable of another architecture would need slow emulation.
   const meerkat = (...words) =>
     execFileSync(process.execPath, [join(ROOT, 'packages/cli/bin/meerkat.js'), ...words], { encoding: 'utf8' });
   put('usr/share/bash-completion/completions/meerkat', meerkat('completion', 'bash'));
@@ -114,7 +114,7 @@ Description: coordination service that speaks ZooKeeper
 `;
 }
 
-/** Debian's form of it; what has changed is in NEWS.gz. */
+/** The Debian changelog; the changes are in NEWS.gz. */
 function changelog() {
   const date = new Date(1000 * Number(process.env.SOURCE_DATE_EPOCH ?? commitTime()))
     .toUTCString()
@@ -127,7 +127,7 @@ function changelog() {
 `;
 }
 
-/** Seconds; now, where there is no repository. */
+/** Commit time in seconds; the current time without a repository. */
 function commitTime() {
   try {
     return execFileSync('git', ['log', '-1', '--format=%ct'], {
@@ -140,7 +140,7 @@ function commitTime() {
   }
 }
 
-/** The texts of the licences of everything in the executable, Node.js first. */
+/** The licence texts of everything in the executable, Node.js first. */
 function licences() {
   const texts = [];
   const names = /^licen[cs]e/i;
@@ -157,7 +157,7 @@ function licences() {
   return texts.join('\n');
 }
 
-/** One page for all commands: what --help prints. */
+/** One manual page for all commands, from the output of --help. */
 function manualPage(help) {
   const text = help
     .replaceAll('\\', '\\e')

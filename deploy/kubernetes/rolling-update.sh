@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Replaces the pods of the StatefulSet one after the other, the leader last, so that leadership moves once. Waits for each to be ready,
-# and goes on only while all members are: a second one that is away would cost the quorum.
+# Replaces the pods of the StatefulSet one by one, the leader last, so that leadership moves once. Continues only
+# while all members are ready: a second one down would cost the quorum.
 #
 #     deploy/kubernetes/rolling-update.sh [--namespace NAME] [--statefulset NAME] [--timeout SECONDS]
 set -euo pipefail
@@ -24,7 +24,7 @@ role_of() { kube exec "$1" -- zkServer.sh status 2> /dev/null || true; }
 replicas=$(kube get statefulset "$statefulset" -o 'jsonpath={.spec.replicas}')
 wanted=$(kube get statefulset "$statefulset" -o 'jsonpath={.status.updateRevision}')
 
-# Everybody has to be there before the first one goes, and again before the next one.
+# All members must be ready before each replacement.
 wait_for_all() {
   local deadline=$((SECONDS + timeout)) ready
   while :; do
@@ -38,7 +38,7 @@ wait_for_all() {
   done
 }
 
-# Asked anew before each: leadership may have moved.
+# Queried before each replacement: leadership may have moved.
 next_pod() {
   local leader='' pod
   for ((i = replicas - 1; i >= 0; i--)); do
@@ -56,7 +56,7 @@ while :; do
   echo "restarting $pod ($(role_of "$pod"))"
   old=$(kube get pod "$pod" -o 'jsonpath={.metadata.uid}')
   kube delete pod "$pod" --wait=true
-  # Until its successor is there: the count of ready members may still be the one of before.
+  # Waits for the new pod first: the count of ready members may be stale.
   deadline=$((SECONDS + timeout))
   until new=$(kube get pod "$pod" -o 'jsonpath={.metadata.uid}' 2> /dev/null) && [ -n "$new" ] && [ "$new" != "$old" ]; do
     if [ $SECONDS -ge $deadline ]; then echo "$pod has not come back within $timeout s" >&2; exit 1; fi

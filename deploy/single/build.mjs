@@ -1,8 +1,8 @@
-// `npm run build:single -- [--arch x64|arm64] [--out FILE]`: the command `meerkat` as one file that runs without Node.js.
+// `npm run build:single -- [--arch x64|arm64] [--out FILE]`: builds `meerkat` as one file that runs without Node.js.
 //
-// The sources become scripts, each with what Node.js compiles of it, which are loaded when they are wanted (`load.cjs`): `meerkat
-// ls` is no server. They go into a copy of the Node.js that `deploy/tools` brings, as its documentation describes ("Single
-// executable applications").
+// The sources are bundled into scripts with their V8 code cache, loaded on demand (`load.cjs`), so that `meerkat ls`
+// does not load the server. They are put into a copy of the Node.js in `deploy/tools`, as described in the
+// documentation of Node.js ("Single executable applications").
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -24,10 +24,10 @@ import { rolldown } from 'rolldown';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TOOLS = join(ROOT, 'deploy/tools/node_modules');
-/** Names the section of the executable that Node.js looks for. */
+/** The fuse in the executable that Node.js checks. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 const LOADER = join(ROOT, 'deploy/single/load.cjs');
-/** Where the main thread begins and, by the names that the server asks for, other threads. */
+/** Entry points of the main thread and, by the names that the server uses, of other threads. */
 const ENTRIES = {
   main: 'packages/cli/src/single/main.ts',
   'http-thread': 'packages/server/src/http/thread/main.ts',
@@ -61,7 +61,7 @@ try {
       main,
       output: blob,
       assets: {
-        // No script has this name: theirs end with `.cjs`.
+        // Does not collide with a script: those end with `.cjs`.
         loader: LOADER,
         ...Object.fromEntries(scripts.flatMap(withCompiled).map((path) => [basename(path), path])),
         ...pageOfConsole(),
@@ -83,7 +83,7 @@ try {
     [join(TOOLS, 'postject/dist/cli.js'), runtime, 'NODE_SEA_BLOB', blob, '--sentinel-fuse', FUSE],
     { stdio: ['ignore', 'ignore', 'inherit'] },
   );
-  // One that runs goes on with the old file.
+  // A running process keeps the old file.
   rmSync(target, { force: true });
   copyFileSync(runtime, target);
   const megabytes = (files) => `${(files.reduce((sum, file) => sum + statSync(file).size, 0) / 1e6).toFixed(1)} MB`;
@@ -95,7 +95,7 @@ try {
 }
 
 /**
- * The entries, with everything that they import, in scripts that are loaded when they are wanted.
+ * Bundles the entries and their imports into scripts that are loaded on demand.
  *
  * @returns paths
  */
@@ -107,7 +107,7 @@ async function bundle(directory) {
     transform: { target: 'node24' },
     treeshake: true,
     onLog(level, log, handler) {
-      // Asked for where there are files only.
+      // Used only when running from files.
       if (log.code === 'EMPTY_IMPORT_META') return;
       handler(level, log);
     },
@@ -115,7 +115,7 @@ async function bundle(directory) {
   const { output } = await build.write({
     dir: directory,
     format: 'cjs',
-    // Scripts of `node:vm` import nothing.
+    // Scripts of `node:vm` cannot import.
     dynamicImportInCjs: false,
     entryFileNames: '[name].cjs',
     chunkFileNames: '[name].cjs',
@@ -131,7 +131,7 @@ async function bundle(directory) {
   });
 }
 
-/** Puts beside each script what the Node.js of the executable compiles of it: of one processor, so nothing for another one. */
+/** Writes the V8 code cache next to each script; empty for arm64, because it depends on the architecture. */
 function compile(scripts) {
   if (arch === 'x64') {
     execFileSync(join(TOOLS, RUNTIMES.x64, 'bin/node'), [join(ROOT, 'deploy/single/compile.cjs'), ...scripts]);
@@ -148,7 +148,7 @@ function withCompiled(script) {
   return [script, compiledOf(script)];
 }
 
-/** The page that `meerkat console` shows. */
+/** The page that `meerkat console` serves. */
 function pageOfConsole() {
   const directory = join(ROOT, 'packages/console/dist/web');
   execFileSync(process.execPath, [join(ROOT, 'packages/console/build.mjs')], { stdio: 'inherit' });
@@ -156,7 +156,7 @@ function pageOfConsole() {
   return Object.fromEntries(names.map((name) => [`console/${name}`, join(directory, name)]));
 }
 
-/** Symbols for debuggers are a seventh of it. */
+/** Debug symbols are a seventh of the executable. */
 function strip(file) {
   const tool = arch === 'arm64' && process.arch !== 'arm64' ? 'aarch64-linux-gnu-strip' : 'strip';
   try {

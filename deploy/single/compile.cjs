@@ -1,4 +1,4 @@
-// `node compile.cjs SCRIPT…`: writes beside each script what this Node.js compiles of it.
+// `node compile.cjs SCRIPT…`: writes the code cache of this Node.js next to each script.
 const { readFileSync, writeFileSync } = require('node:fs');
 const { Script } = require('node:vm');
 

@@ -1,12 +1,12 @@
-// Runs scripts that stand inside the executable, each with what was compiled of it. Elsewhere (another processor, other flags of
-// V8) compiled code is refused, and the script is compiled as usual.
+// Runs scripts embedded in the executable, each with its code cache. V8 rejects the cache on another CPU or with other
+// flags, and compiles the script as usual.
 const { getAsset, getRawAsset } = require('node:sea');
 const { Script } = require('node:vm');
 
 const modules = new Map();
 
-/** `require` of these scripts: one that was built, by its name, or what Node.js has. */
-// biome-ignore lint/correctness/noUnusedVariables: the call of an entry is put behind this file
+/** `require` of these scripts: an embedded script by name, or a module of Node.js. */
+// biome-ignore lint/correctness/noUnusedVariables: the call of an entry is appended to this file
 function load(id) {
   if (!id.startsWith('./')) return require(id);
   const known = modules.get(id);

@@ -1,11 +1,12 @@
-// `node deploy/tools/check-packages.mjs <package.tgz>…`: what publint and attw ("are the types wrong?") find in packed packages; one line
-// for each fault, and exit code 1 when there is one. Both in one process, since each loads a compiler.
+// `node deploy/tools/check-packages.mjs <package.tgz>…`: runs publint and attw ("are the types wrong?") on packed
+// packages; prints one line per problem, and exits with 1 if there is any. Both in one process, because each loads a
+// compiler.
 import { readFileSync } from 'node:fs';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 
-/** Ways to import that packages of ECMAScript modules alone do not have. */
+/** Resolution modes that ESM-only packages do not support. */
 const NOT_OURS = ['node10', 'node16-cjs'];
 
 for (const file of process.argv.slice(2)) {

@@ -1,4 +1,4 @@
-// `npm run test:nodes -- [--all] [versions] [-- files]`: tests on several versions of Node.js, and the time of each.
+// `npm run test:nodes -- [--all] [versions] [-- files]`: runs tests on several versions of Node.js, with their times.
 //
 //   npm run test:nodes                    all of them: 20, 22, 24, 26
 //   npm run test:nodes -- 22 24           these
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const VERSIONS = ['20', '22', '24', '26'];
-/** What touches most of Node.js: sockets, TLS, files, threads, processes; and the codecs. */
+/** The tests that use most of Node.js: sockets, TLS, files, threads, processes; and the codecs. */
 const FILES = [
   'packages/protocol/',
   'packages/client/src/machine/',
@@ -33,7 +33,7 @@ for (const version of chosen.length === 0 ? VERSIONS : chosen) {
   const node = join(ROOT, `deploy/tools/node_modules/node-${version}/bin/node`);
   if (!existsSync(node))
     throw new Error(`there is no ${node}; npm ci --force --prefix deploy/tools installs ${VERSIONS.join(', ')}`);
-  // Processes that tests start are of the same version.
+  // Processes started by tests use the same version.
   const env = { ...process.env, PATH: `${dirname(node)}:${process.env.PATH}` };
   const started = Date.now();
   const chosenTests = isAll ? ['--project', 'sources', '--project', 'processes'] : ['--project', 'sources', ...files];

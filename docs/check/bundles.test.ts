@@ -1,6 +1,6 @@
 /**
- * Libraries promise bundlers by `sideEffects: false` that a module which nothing is imported from can be left out. What that
- * saves is measured here, and that leaving it out changes nothing.
+ * With `sideEffects: false` the libraries promise bundlers that unused modules can be dropped. Checks how much that
+ * saves, and that dropping them changes nothing.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { ROOT } from './pages.ts';
 
 const ENTRY = join(ROOT, 'docs/check/entry.js');
 
-/** @returns the bytes of a program for Node.js, minified, that is nothing but this code and what it imports */
+/** @returns the size of a minified Node.js bundle of this code and its imports */
 async function sizeOf(code: string, ...plugins: Plugin[]): Promise<number> {
   const entry: Plugin = {
     name: 'entry',
@@ -29,13 +29,13 @@ async function sizeOf(code: string, ...plugins: Plugin[]): Promise<number> {
   return output[0].code.length;
 }
 
-/** As if the packages promised nothing. */
+/** Ignores the `sideEffects` field. */
 const WITHOUT_PROMISE: Plugin = {
   name: 'without-promise',
   transform: (code) => ({ code, moduleSideEffects: true }),
 };
 
-/** Measured are 153 and 209 bytes; 62 KB where the client promises nothing, 371 bytes where the recipes do not. */
+/** Measured: 153 and 209 bytes; without the promise 62 KB for the client, 371 bytes for the recipes. */
 const BYTES_MAX = 300;
 
 test.each([
@@ -46,7 +46,7 @@ test.each([
   expect(await sizeOf(code, WITHOUT_PROMISE)).toBeGreaterThan(100 * BYTES_MAX);
 });
 
-/** What modules do when they are loaded, beside declaring: they name their own classes, which nothing has that does not import them. */
+/** Statements that modules run on load besides declarations: they set the names of their own classes. */
 const WHEN_LOADED: Readonly<Record<string, readonly string[]>> = {
   'client/client.ts': ['showAs(Client'],
   'client/codec/decode-error.ts': ['Object.defineProperty(DecodeError.prototype'],
@@ -56,7 +56,7 @@ const WHEN_LOADED: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe.each(['protocol', 'client', 'recipes', 'testing'])('the modules of %s', (name) => {
-  test('do nothing when they are loaded that somebody would miss who does not import them', () => {
+  test('have no side effects on load that affect code which does not import them', () => {
     const folder = join(ROOT, 'packages', name, 'src');
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(isModule);
     expect(files).toContain('index.ts');
@@ -72,7 +72,7 @@ function isModule(file: string): boolean {
   return file.endsWith('.ts') && !file.endsWith('.test.ts') && !/(^|\/)(testing|fixtures)\//.test(file);
 }
 
-/** The statements of a module that declare, import and export nothing. */
+/** The statements of a module that are not declarations, imports or exports. */
 function statementsOf(file: string): string[] {
   const text = readFileSync(file, 'utf8');
   return parseAst(text, { lang: 'ts' }, file)

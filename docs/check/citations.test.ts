@@ -3,21 +3,21 @@ import { extname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { headingsOf, pageExists, ROOT, readPage, SKIPPED } from './pages.ts';
 
-/** Documents that a reader of the repository does not have, and their sections. */
+/** References to documents that are not in the repository. */
 const UNKNOWN = /\b(?:server-semantics|client-protocol|quorum-protocol)\b|\b(?:DESIGN|STYLE|ECOSYSTEM)(?:\.md)? ?§/g;
 
-/** `docs/page.md` or a page at the root, and what of it: `, "Heading"`, perhaps on the next line of a comment, or `#heading`. */
+/** `docs/page.md` or a page at the root, followed by `, "Heading"`, perhaps on the next comment line, or `#heading`. */
 const CITATION = /\b(?:docs\/[\w./-]+|ARCHITECTURE|CONTRIBUTING)\.md(?:#([\w-]+)|,(?:\s|\*|\/\/)+"([^"\n]+)")?/g;
 
 const SOURCES: ReadonlySet<string> = new Set(['.ts', '.js', '.mjs', '.md']);
 
-test('a citation names a page that is there, and a heading on it', () => {
+test('citations refer to existing pages and headings', () => {
   expect(listSources().flatMap((path) => mistakesOf(readPage(path)).map((mistake) => `${path}: ${mistake}`))).toEqual(
     [],
   );
 });
 
-test('a citation that leads nowhere is noticed', () => {
+test('a broken citation is reported', () => {
   expect(mistakesOf('/** See docs/zab.md, "Election", and docs/zab.md#election. */')).toEqual([]);
   expect(mistakesOf('/**\n * See docs/zab.md,\n * "Election".\n */')).toEqual([]);
   expect(mistakesOf('RFC 2831 §2.1, and 2.2 (§2.2)')).toEqual([]);
@@ -32,7 +32,7 @@ test('a citation that leads nowhere is noticed', () => {
 
 function mistakesOf(text: string): string[] {
   const mistakes = [...text.matchAll(UNKNOWN)].map(([cited]) => `cites "${cited}"`);
-  // Sections have numbers in RFCs alone.
+  // Only RFCs have section numbers.
   for (const { index } of text.matchAll(/§/g)) {
     if (!/RFC \d+[\s\S]*$/.test(text.slice(Math.max(0, index - 120), index))) mistakes.push('cites a § of no RFC');
   }

@@ -2,7 +2,7 @@ import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
 import { headingsOf, listPages, pageExists, readPage } from './pages.ts';
 
-test.each(listPages())('every link in %s leads to a file and a heading that are there', (page) => {
+test.each(listPages())('every link in %s leads to an existing file and heading', (page) => {
   for (const target of linksOf(readPage(page))) {
     if (/^[a-z]+:/.test(target)) continue;
     const [path = '', anchor] = target.split('#');
@@ -22,7 +22,7 @@ function withoutCode(text: string): string {
   return text.replaceAll(/```[\s\S]*?```/g, '').replaceAll(/`[^`\n]*`/g, '');
 }
 
-test('the page for operators goes through their days in order', () => {
+test('the page for operators keeps its order of sections', () => {
   const chapters = [...readPage('docs/operations.md').matchAll(/^## (.*)$/gm)].map(([, chapter]) => chapter);
   expect(chapters.join(', ')).toBe('Install, Configure, Watch, Change, Back up, Restore, Diagnose, Upgrade, Retire');
 });

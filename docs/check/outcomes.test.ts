@@ -3,7 +3,7 @@ import { TcpProxy, TestServer } from '@meerkat/testing';
 import { describe, expect, test } from 'vitest';
 
 /*
- * The table of docs/client/outcomes.md, row by row: what becomes of a read and of a write.
+ * The table of docs/client/outcomes.md, row by row: the outcome of a read and of a write.
  */
 
 interface Site extends AsyncDisposable {
@@ -29,7 +29,7 @@ async function makeSite(sessionTimeoutMs = 10_000): Promise<Site> {
   };
 }
 
-/** Takes the connection away, and lets none come. */
+/** Breaks the connection and refuses new ones. */
 async function suspend({ proxy, client }: Site): Promise<void> {
   const changes = client.states();
   await proxy.refuse();
@@ -54,7 +54,7 @@ describe('the table of outcomes', () => {
     await Promise.all(calls);
   });
 
-  test('the connection breaks after it was sent: a read is sent again, a write rejects', async () => {
+  test('the connection breaks after the request was sent: a read is sent again, a write rejects', async () => {
     await using site = await makeSite();
     const { client, proxy } = site;
     void proxy.connections[0]?.cutAfter({ direction: 'toClient', bytes: 0 });
@@ -66,7 +66,7 @@ describe('the table of outcomes', () => {
   test('five connections break under a read', async () => {
     await using site = await makeSite();
     const { client, proxy } = site;
-    // A ConnectResponse is 41 bytes long. A reset might overtake it.
+    // A ConnectResponse has 41 bytes. A reset might overtake it.
     const afterHandshake = { direction: 'toClient', bytes: 41 } as const;
     void proxy.connections[0]?.cutAfter({ direction: 'toClient', bytes: 0 });
     const broken = (async () => {
@@ -140,7 +140,7 @@ describe('the table of outcomes', () => {
       expect(write(site.client)).rejects.toMatchObject({ code: 'CLOSED', outcome: 'unknown' }),
     ];
     const closed = site.client.close();
-    // The requests leave at the end of this turn of the event loop.
+    // Requests are sent at the end of this event loop turn.
     await new Promise((resolve) => setImmediate(resolve));
     await site.proxy.cut();
     await Promise.all([...calls, closed]);

@@ -16,36 +16,33 @@ interface Manifest {
   readonly exports?: object;
 }
 
-/** Packages that programs import. The others are parts of these, or a command. */
+/** Packages that programs import. The others are parts of these, or the command. */
 const LIBRARIES = ['client', 'protocol', 'recipes', 'simulator', 'testing'];
 
 const PACKAGES = readdirSync(join(ROOT, 'packages')).filter((folder) => readManifest(folder).private !== true);
 
-test('the packages that are published are found', () => {
+test('finds the published packages', () => {
   expect(PACKAGES).toEqual(expect.arrayContaining(LIBRARIES));
 });
 
-test.each(PACKAGES)('%s is published for all, with its provenance', (folder) => {
+test.each(PACKAGES)('%s is published publicly, with provenance', (folder) => {
   expect(readManifest(folder).publishConfig).toEqual({ access: 'public', provenance: true });
 });
 
-test.each(LIBRARIES)(
-  '%s lets a bundler leave out what is not imported, is found by its words, and shows its manifest',
-  (folder) => {
-    const { sideEffects, keywords, exports } = readManifest(folder);
-    expect(sideEffects).toBe(false);
-    expect(keywords).toContain('zookeeper');
-    expect(exports).toHaveProperty(['./package.json'], './package.json');
-  },
-);
+test.each(LIBRARIES)('%s is free of side effects, has keywords, and exports its package.json', (folder) => {
+  const { sideEffects, keywords, exports } = readManifest(folder);
+  expect(sideEffects).toBe(false);
+  expect(keywords).toContain('zookeeper');
+  expect(exports).toHaveProperty(['./package.json'], './package.json');
+});
 
-/** A README is the page of its package in a registry, where nothing else of the repository is. */
+/** A README is the page of its package in the registry, without the rest of the repository. */
 describe.each(PACKAGES)('the README of %s', (folder) => {
   const page = `packages/${folder}/README.md`;
   const { name, engines, files, dependencies = {} } = readManifest(folder);
   const text = readPage(page);
 
-  test('says how to install it, on which Node.js, and what comes with it', () => {
+  test('states how to install it, the Node.js versions, and its dependencies', () => {
     expect(text.startsWith(`# ${name}\n`)).toBe(true);
     expect(text).toMatch(new RegExp(`^ {4}npm install (?:\\S+ )*${name}(?: |$)`, 'm'));
     expect(text).toContain(`Node.js ${engines.node.replace('>=', '')}`);
@@ -53,7 +50,7 @@ describe.each(PACKAGES)('the README of %s', (folder) => {
     if (LIBRARIES.includes(folder)) expect(findSnippets(page)).not.toEqual([]);
   });
 
-  test('links to nothing that is not in the package', () => {
+  test('has no links to files outside of the package', () => {
     for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^(?:https:|#)/.test(target)) continue;
       const [first = ''] = target.split('/');
@@ -61,14 +58,14 @@ describe.each(PACKAGES)('the README of %s', (folder) => {
     }
   });
 
-  test('names pages of the repository that are there', () => {
+  test('names existing pages of the repository', () => {
     for (const [, path = ''] of text.matchAll(/`((?:docs|examples|packages)\/\S*|[A-Z]+\.md)`/g)) {
       expect(pageExists(path), path).toBe(true);
     }
   });
 });
 
-test('the page of the client packs and installs whatever its packages need of each other', () => {
+test("the client's page packs and installs all packages that depend on each other", () => {
   const page = readPage('docs/client/README.md');
   const packed = [...page.matchAll(/-w packages\/(\w+)/g)].map(([, folder = '']) => folder);
   const installed = [...page.matchAll(/meerkat-\{([\w,]+)\}/g)].flatMap(([, folders = '']) => folders.split(','));

@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 /** The root of the repository. */
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** With RECORD=1 the generated parts of the pages are written anew instead of compared. */
+/** With RECORD=1 the generated parts of the pages are rewritten instead of compared. */
 export const IS_RECORDING = process.env['RECORD'] === '1';
 
 /** Paths of all pages of the repository, relative to its root. */
@@ -22,7 +22,7 @@ export function listPages(): string[] {
   return found.sort();
 }
 
-/** Folders in which nothing is written by hand. */
+/** Folders of generated files. */
 export const SKIPPED: ReadonlySet<string> = new Set(['node_modules', 'dist', '.git', 'api', 'coverage']);
 
 export function readPage(page: string): string {
@@ -37,7 +37,7 @@ export function pageExists(page: string): boolean {
   return existsSync(join(ROOT, page));
 }
 
-/** The headings of a page, each with the name by which it can be linked to, as GitHub makes it. */
+/** The headings of a page, each with its anchor on GitHub. */
 export function headingsOf(text: string): { readonly text: string; readonly anchor: string }[] {
   return [...text.replaceAll(/```[\s\S]*?```/g, '').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => ({
     text: heading,
@@ -48,18 +48,18 @@ export function headingsOf(text: string): { readonly text: string; readonly anch
   }));
 }
 
-/** A piece of code on a page, and the comment above it that says which file it is taken from. */
+/** A code block on a page, with its source file from the comment above it. */
 export interface Snippet {
   readonly page: string;
   readonly line: number;
-  /** `examples/name.ts`, `examples/name.ts#region`; null when nothing is said. */
+  /** `examples/name.ts`, `examples/name.ts#region`; null without a comment. */
   readonly origin: string | null;
   readonly code: string;
 }
 
 const SNIPPET = /(?:<!-- (examples\/\S+) -->\n\n)?```(?:ts|js|typescript|javascript)\n([\s\S]*?)```/g;
 
-/** All code in TypeScript and JavaScript that a page shows. */
+/** All TypeScript and JavaScript blocks of a page. */
 export function findSnippets(page: string): Snippet[] {
   const text = readPage(page);
   return [...text.matchAll(SNIPPET)].map((match) => ({
@@ -70,7 +70,7 @@ export function findSnippets(page: string): Snippet[] {
   }));
 }
 
-/** The page with every snippet as its file has it today. */
+/** The page with every snippet updated from its file. */
 export function withFreshSnippets(page: string): string {
   return readPage(page).replaceAll(SNIPPET, (whole, origin: string | undefined) => {
     if (origin === undefined) return whole;
@@ -80,11 +80,10 @@ export function withFreshSnippets(page: string): string {
 }
 
 /**
- * The code that a page is to show: a whole file, or the region of that name in it, which stands between `// #region name`
- * and `// #endregion`. Several regions of one name are shown one behind the other. Indentation that is common to all
- * lines goes.
+ * The code of a snippet: a whole file, or its region between `// #region name` and `// #endregion`. Several regions of
+ * one name are concatenated. Common indentation is removed.
  *
- * @throws Error when there is no such file or region
+ * @throws Error when the file or region does not exist
  */
 export function readSource(origin: string): string {
   const [path = '', region] = origin.split('#');
@@ -104,7 +103,7 @@ export function readSource(origin: string): string {
   return `${shown.map((line) => line.slice(indent)).join('\n')}\n`;
 }
 
-/** What stands between `<!-- name: begin -->` and `<!-- name: end -->`. */
+/** The text between `<!-- name: begin -->` and `<!-- name: end -->`. */
 export function readPart(page: string, name: string): string {
   return partOf(readPage(page), page, name)[1];
 }
@@ -122,7 +121,7 @@ function partOf(text: string, page: string, name: string): [before: string, cont
   return [text.slice(0, from + begin.length), text.slice(from + begin.length, to), text.slice(to)];
 }
 
-/** Entries of a list in Markdown, with blank lines around it. */
+/** A Markdown list, with blank lines around it. */
 export function formatList(entries: readonly (readonly string[])[]): string {
   return `\n${entries.map(([name = '', text = '']) => `- ${name}: ${text}`).join('\n')}\n\n`;
 }

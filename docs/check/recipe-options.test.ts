@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { listPages, readPage } from './pages.ts';
 import { readRecipeOptions } from './recipe-options.ts';
 
-/** What a page says of one option. */
+/** A page's entry for one option. */
 interface Entry {
   readonly option: string;
   readonly byDefault: string;
@@ -11,7 +11,7 @@ interface Entry {
 /** A list on a page, below the comment `<!-- options of MutexOptions -->`, which may name several. */
 interface List {
   readonly page: string;
-  /** The names as the comment has them. */
+  /** The names as in the comment. */
   readonly title: string;
   readonly names: readonly string[];
   readonly entries: readonly Entry[];
@@ -22,7 +22,7 @@ const COMMON = readCommon();
 const LISTS = PAGES.flatMap(findLists);
 const OPTIONS = readRecipeOptions();
 
-test('the options of recipes are found', () => {
+test('finds the options of recipes', () => {
   expect(OPTIONS.get('MutexOptions')?.map(({ name }) => name)).toContain('lockDelayMs');
   expect(OPTIONS.get('PublishedSet.publish')).toEqual([{ name: 'onlyAfter', isRequired: false, literals: [] }]);
   expect(OPTIONS.size).toBeGreaterThan(30);
@@ -33,7 +33,7 @@ test.each([...OPTIONS.keys()])('a page lists every option of %s', (name) => {
   expect(lists, `no page has a list below <!-- options of ${name} -->`).toHaveLength(1);
 });
 
-test.each(LISTS)('the list of $title on $page says what the sources say', ({ page, names, entries }) => {
+test.each(LISTS)('the list of $title on $page matches the sources', ({ page, names, entries }) => {
   const options = names.flatMap((name) => {
     const some = OPTIONS.get(name);
     if (some === undefined) throw new Error(`${page} has a list of ${name}, which is not there`);
@@ -49,7 +49,7 @@ test.each(LISTS)('the list of $title on $page says what the sources say', ({ pag
   }
 });
 
-/** Below the comment an entry for one or more options, with the method that takes them where it is not the constructor. */
+/** A list follows its comment; an entry names one or more options, and their method unless it is the constructor. */
 function findLists(page: string): List[] {
   return [...readPage(page).matchAll(/<!-- options of (.*) -->\n\n((?:- .*\n)+)/g)].map(
     ([, names = '', list = '']) => ({
@@ -61,7 +61,7 @@ function findLists(page: string): List[] {
   );
 }
 
-/** "- `errorsMax` of `down` (2): …"; options that all recipes have refer to the page of these in place of a default. */
+/** "- `errorsMax` of `down` (2): …"; options common to all recipes link to their page instead of a default. */
 function readEntry(line: string): Entry[] {
   const [, first = '', byDefault] =
     /^- ((?:`\w+`(?:, )?)+)(?: of [^(:]*[^(: ])?(?: \((.*?)\)(?=: |$))?/.exec(line) ?? [];
@@ -72,7 +72,7 @@ function readEntry(line: string): Entry[] {
   }));
 }
 
-/** What the page of all recipes says of the options that they share. */
+/** The entries of the common options on the page of all recipes. */
 function readCommon(): ReadonlyMap<string, string> {
   const [, list = ''] = /<!-- common options -->\n\n((?:- .*\n)+)/.exec(readPage('docs/recipes/README.md')) ?? [];
   return new Map(

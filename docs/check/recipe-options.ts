@@ -4,21 +4,20 @@ import { ROOT } from './pages.ts';
 
 const SOURCES = join(ROOT, 'packages/recipes/src');
 
-/** An option of a recipe as its source has it. */
+/** An option of a recipe, from its source. */
 export interface Option {
   readonly name: string;
   readonly isRequired: boolean;
-  /** Its default where that is a number, a name in quotes, true or false: as its comment has it, and as the code beside it has it. */
+  /** Its default, if that is a number, a quoted name, true or false: from its comment, and from the code. */
   readonly literals: readonly string[];
 }
 
 /**
- * What the caller of a recipe can choose, by the name of the interface, such as `MutexOptions`, or of the method that has
- * options in its signature alone, such as `PublishedSet.publish`. What all calls can be given (`CallOptions`, and the `signal` of
- * what is observed) is not among them.
+ * The options of recipes, by the name of the interface, such as `MutexOptions`, or of a method with inline options,
+ * such as `PublishedSet.publish`. Excludes options common to all calls (`CallOptions`, and the `signal` of `observe`).
  */
 export function readRecipeOptions(): ReadonlyMap<string, readonly Option[]> {
-  // What others extend stands in their tables.
+  // Base interfaces are listed in the tables of those that extend them.
   const index = readFileSync(join(SOURCES, 'index.ts'), 'utf8').replace(/^.*'\.\/kernel\/options\.ts';$/m, '');
   const source = listSources().map((path) => readFileSync(path, 'utf8'));
   const options = new Map<string, readonly Option[]>();
@@ -72,7 +71,7 @@ function interfaceAnywhere(source: readonly string[], name: string): readonly Op
   throw new Error(`there is no interface ${name}`);
 }
 
-/** Fields, each with the comment before it, and the code that takes them apart. */
+/** Parses fields with their comments, and the code that destructures them. */
 function optionsOf(fields: string, code: string): Option[] {
   return [...fields.matchAll(/(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*)?readonly (\w+)(\??): /g)].map(
     ([, comment = '', name = '', mark]) => {
@@ -85,7 +84,7 @@ function optionsOf(fields: string, code: string): Option[] {
   );
 }
 
-/** Options that stand in the signature of a public method. */
+/** Options declared inline in the signature of a public method. */
 function optionsOfMethods(text: string): [name: string, options: Option[]][] {
   const found: [string, Option[]][] = [];
   let owner = '';

@@ -10,11 +10,11 @@ test('the pages for users show code', () => {
   expect(PAGES.flatMap(findSnippets).length).toBeGreaterThan(20);
 });
 
-test.each(PAGES)('every piece of code in %s is taken from an example that the tests run', (page) => {
+test.each(PAGES)('every code block in %s is taken from a tested example', (page) => {
   if (IS_RECORDING) writePage(page, withFreshSnippets(page));
   for (const { origin, code, line } of findSnippets(page)) {
     const place = `${page}:${line}`;
     expect(origin, `${place} has no comment <!-- examples/file.ts#region --> above it`).not.toBeNull();
-    expect(code, `${place} is not what ${origin} says; RECORD=1 writes it anew`).toBe(readSource(origin ?? ''));
+    expect(code, `${place} differs from ${origin}; RECORD=1 updates it`).toBe(readSource(origin ?? ''));
   }
 });

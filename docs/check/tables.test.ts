@@ -17,7 +17,7 @@ import {
 } from '../../packages/server/src/metrics/catalogue.ts';
 import { formatList, IS_RECORDING, ROOT, readPage, readPart, writePart } from './pages.ts';
 
-/** Parts of pages that are made from the sources. RECORD=1 writes them anew. */
+/** Parts of pages generated from the sources. RECORD=1 rewrites them. */
 const PARTS: readonly (readonly [page: string, name: string, make: () => string])[] = [
   ['docs/client/connecting.md', 'options of connect', makeOptions],
   ['docs/client/connecting.md', 'failures of an attempt', makeAttemptFailures],
@@ -26,21 +26,21 @@ const PARTS: readonly (readonly [page: string, name: string, make: () => string]
 ];
 
 describe('tables', () => {
-  test.each(PARTS)('%s: the part "%s" says what the sources say', (page, name, make) => {
+  test.each(PARTS)('%s: the part "%s" matches the sources', (page, name, make) => {
     const content = make();
     if (IS_RECORDING) writePart(page, name, content);
     expect(readPart(page, name)).toBe(content);
   });
 });
 
-test('keys that an error of the client advises are keys of zoo.cfg', () => {
+test('keys named in client errors are keys of zoo.cfg', () => {
   const keys = Object.values(ERRORS).flatMap(({ text }) => text.match(/\b[a-zA-Z.]+(?==true)/g) ?? []);
   expect(keys).toContain('reconfigEnabled');
   const page = readPage('docs/configuration.md');
   for (const key of keys) expect(page).toContain(`\n- \`${key}\` (`);
 });
 
-test("docs/metrics.md: every name of ZooKeeper's on the page is filled", () => {
+test('docs/metrics.md: every ZooKeeper metric on the page is reported', () => {
   const page = readPage('docs/metrics.md');
   const known = new Set(
     [...GAUGES, ...GAUGE_SETS, ...COUNTERS, ...COUNTER_SETS, ...SUMMARIES, ...SUMMARY_SETS]
@@ -53,7 +53,7 @@ test("docs/metrics.md: every name of ZooKeeper's on the page is filled", () => {
   expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
 
-test('docs/protocol/client.md: every operation that there are requests or txns of has its number and name', () => {
+test('docs/protocol/client.md: every operation with requests or txns is listed with its number and name', () => {
   const operations = readPage('docs/protocol/client.md').split('## Operations')[1]?.split('## Errors')[0] ?? '';
   const written = new Set([...operations.matchAll(/(−?\d+) ([a-z]\w+)/g)].map(([, op, name]) => `${op} ${name}`));
   const { notification: _, error: __, ...named } = OpCode;
@@ -67,7 +67,7 @@ test("docs/metrics.md: every metric of Meerkat's own is on the page, and no othe
   expect(namesIn(readPage('docs/metrics.md'))).toEqual(namesIn(written));
 });
 
-test('each fault that the doctor names is staged in a test, all but three on servers that run', () => {
+test('each fault that the doctor reports is staged in a test, all but three on running servers', () => {
   const directory = join(ROOT, 'interop/doctor');
   const staged = readdirSync(directory).map((name) => readFileSync(join(directory, name), 'utf8'));
   const probed = readFileSync(join(ROOT, 'packages/cli/src/doctor/probes.test.ts'), 'utf8');
@@ -105,13 +105,13 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailure, string>> = {
   sasl: 'sasl',
 };
 
-/** The kinds of failure. What happened, and what to check, is what the message says. */
+/** The kinds of failure. The message states what happened and what to check. */
 function makeAttemptFailures(): string {
   const names = Object.keys(ATTEMPT_FAILURES).map((failure) => `\`${failure}\``);
   return `\nKinds of \`failure\`: ${names.join(', ')}.\n\n`;
 }
 
-/** The classes of errors with their codes, by what is known of a write that was sent. What happened, and what to do, is what the message says. */
+/** The error classes with their codes, by the outcome of a write that was sent. The message states what to do. */
 function makeErrors(): string {
   const sources = readClientSource('errors.ts') + readClientSource('codec/decode-error.ts');
   const classes = new Map(
@@ -134,7 +134,7 @@ function makeErrors(): string {
   return `\n${[...groups].map(([group, names]) => `- ${group}: ${names.join(', ')}`).join('\n')}\n\n`;
 }
 
-/** Methods of the client, and the op code of what they send. */
+/** Methods of the client, and the op code that they send. */
 const METHODS: Readonly<Record<string, Request['op']>> = {
   get: OpCode.getData,
   exists: OpCode.exists,
@@ -156,7 +156,7 @@ const METHODS: Readonly<Record<string, Request['op']>> = {
   removeWatches: OpCode.removeWatches,
 };
 
-test('each operation that a client may send has its method in METHODS, or a reason why not', () => {
+test('each client operation has its method in METHODS, or a reason why not', () => {
   const listed = new Set<number>(Object.values(METHODS));
   const others = Object.entries(OpCode).flatMap(([name, op]) => (isClientOp(op) && !listed.has(op) ? [name] : []));
   const ofTheSession = ['setWatches', 'setWatches2', 'auth', 'sasl', 'ping', 'closeSession'];
@@ -165,11 +165,11 @@ test('each operation that a client may send has its method in METHODS, or a reas
   expect(others.toSorted()).toEqual([...ofTheSession, ...ofOptionsOfCreate, ...neverSent].toSorted());
 });
 
-/** Two lists: what goes out again after a lost connection, and what rejects. */
+/** Two lists: operations sent again after a lost connection, and those that reject. */
 function makeRepeatables(): string {
   const names = (isWanted: boolean): string =>
     Object.entries(METHODS)
-      // The session looks at the op code alone.
+      // The session only checks the op code.
       .filter(([, op]) => isRepeatable({ op } as Request) === isWanted)
       .map(([name]) => `\`${name}\``)
       .join(', ');

@@ -2,7 +2,7 @@ import { acl, connect } from '@meerkat/client';
 import { TestCertificates, TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 
-test('what belongs to one client is closed to another', async () => {
+test("a client cannot access another client's znodes", async () => {
   using certificates = new TestCertificates();
   await using server = await TestServer.start({ tls: certificates });
   await using ann = await connect(server.connectString, { tls: certificates.client('ann') });

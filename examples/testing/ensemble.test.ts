@@ -2,7 +2,7 @@ import { type Client, connect } from '@meerkat/client';
 import { TestEnsemble } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 
-/** The code under test: records an order, and does not give up because the service has no leader for a moment. */
+/** The code under test: records an order, and retries while the service has no leader. */
 async function placeOrder(client: Client, id: string): Promise<void> {
   for (;;) {
     try {

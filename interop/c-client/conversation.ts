@@ -1,9 +1,9 @@
 import type { ConsoleProcess } from '../harness/console-process.ts';
 
-/** A command, and the texts that must appear, in this order, before the next command. */
+/** A command, and the output expected, in this order, before the next command. */
 export type Exchange = readonly [command: string, ...expected: RegExp[]];
 
-/** The shell's `get`, `exists` and `ls` leave watches by themselves. */
+/** The shell's `get`, `exists` and `ls` always set watches. */
 export const MULTI_THREADED_SCRIPT: readonly Exchange[] = [
   ['create /c', /\[\/c\]: rc = 0\n\tname = \/c\n/],
   ['create /c', /\[\/c\]: rc = -110/],
@@ -56,7 +56,7 @@ export const SINGLE_THREADED_SCRIPT: readonly Exchange[] = [
   ['get /long', /rc 0 x{300000} version 0 children 0\n/],
 ];
 
-/** Types the script into a shell, once it has greeted; returns the exit code after `quit`. */
+/** Types the script into a shell after its greeting; returns the exit code after `quit`. */
 export async function converse(
   shell: ConsoleProcess,
   greeting: RegExp,

@@ -38,7 +38,7 @@ class Timeval(ctypes.Structure):
 
 
 class Op(ctypes.Structure):
-    """Its longest form, that of create; the library fills it."""
+    """The result of create, the longest; filled by the library."""
 
     _fields_ = [("type", ctypes.c_int32), ("path", ctypes.c_char_p), ("data", ctypes.c_char_p), ("length", ctypes.c_int32)]
     _fields_ += [("buffer", ctypes.c_char_p), ("buffer_length", ctypes.c_int32), ("acl", ctypes.c_void_p)]
@@ -111,7 +111,7 @@ def on_string(code, value, data):
 
 
 def send_multi(handle, name, data):
-    """A multi: creates the znode and one below it, checks and sets the first. The second time all of it is refused."""
+    """A multi: creates the znode and a child, checks and sets the first. It fails as a whole the second time."""
     ops, results = (Op * 4)(), (OpResult * 4)()
     below = name + b"/below"
     for i, path in enumerate([name, below]):
@@ -123,13 +123,13 @@ def send_multi(handle, name, data):
     def on_multi(code, context):
         say("rc %d of %s" % (code, " ".join(str(result.code) for result in results)))
 
-    # What the library has a pointer to, until it answers.
+    # Keeps alive what the library points to until the reply.
     kept.append((ops, results, below, name, data, on_multi))
     return library.zoo_amulti(handle, len(ops), ops, results, on_multi, None)
 
 
 def burst(handle, name, count):
-    """So many reads at once; the last answer is told."""
+    """Starts `count` reads; prints after the last reply."""
     left = count
 
     @DATA_COMPLETION
@@ -144,7 +144,7 @@ def burst(handle, name, count):
 
 
 def run(handle, line):
-    """Hands a command to the library; its completion prints the answer."""
+    """Passes a command to the library; its completion prints the answer."""
     command, path, value = (line.split(" ", 2) + ["", ""])[:3]
     name, data = path.encode(), value.encode()
     modes = {"create": 0, "ephemeral": 1, "sequential": 2}

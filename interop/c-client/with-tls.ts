@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { cachePath } from '../harness/java.ts';
 
 /**
- * Apache's C client with TLS, which Debian's is built without. The npm package `zookeeper`, which the benchmark measures, brings
- * the sources of 3.8.0; nothing of the package is run.
+ * Apache's C client with TLS, which Debian's build lacks. Its sources (3.8.0) are taken from the npm package
+ * `zookeeper`, which the benchmark uses; none of the package's code is run.
  */
 export interface CClient {
   /** The shell of the threaded library. */
@@ -17,9 +17,9 @@ export interface CClient {
   readonly library: string;
 }
 
-/** How it is to connect. */
+/** The client and its TLS files. */
 export interface CClientTls extends CClient {
-  /** Files in PEM, as `zookeeper_init_ssl` is given them: `authority,certificate,key,password`. */
+  /** PEM files in the format of `zookeeper_init_ssl`: `authority,certificate,key,password`. */
   readonly files: string;
 }
 
@@ -32,7 +32,7 @@ export function hasSources(): boolean {
   return existsSync(SOURCES) && spawnSync('cc', compiler, { stdio: 'ignore' }).status === 0;
 }
 
-/** Builds it, or finds it built by an earlier run. */
+/** Builds it, or reuses the build of an earlier run. */
 export async function buildCClient(): Promise<CClient> {
   const sum = createHash('sha256')
     .update(readFileSync(SOURCES))
@@ -45,14 +45,14 @@ export async function buildCClient(): Promise<CClient> {
     const sources = join(unfinished, 'sources');
     mkdirSync(sources, { recursive: true });
     await run('tar', ['-xzf', SOURCES, '-C', sources, '--strip-components=1', '--warning=none']);
-    // Otherwise `configure` writes it, for a second.
+    // Saves a second of `configure`.
     writeFileSync(join(sources, 'include/config.h'), CONFIG);
     const compile = (target: string, ...more: readonly string[]): Promise<unknown> =>
       run('cc', [...FLAGS, ...FILES, ...more, '-o', join(unfinished, target), ...LIBRARIES], { cwd: sources });
     await compile('cli_mt', '-DTHREADED', 'src/mt_adaptor.c', 'src/cli.c');
     await compile('libzookeeper_st.so', '-shared', '-fPIC', 'src/st_adaptor.c');
     rmSync(sources, { recursive: true });
-    // A test run beside this one may have built it, too.
+    // A concurrent test run may have built it too.
     if (!existsSync(directory)) renameSync(unfinished, directory);
   } finally {
     rmSync(unfinished, { recursive: true, force: true });

@@ -12,7 +12,7 @@ describeCli('meerkat acl', (site) => {
     for (const path of ['/acl', '/acl/a', '/acl/a/b', '/acl/own']) await site.client.create(path);
   });
 
-  test('tells who may do what, and what we may', async () => {
+  test('shows the ACL, and the permissions of this client', async () => {
     const open = await site.run(['acl', '/acl']);
     expect(open).toMatchObject({ exitCode: 0 });
     expect(open.stdout).toMatch(
@@ -40,7 +40,7 @@ describeCli('meerkat acl', (site) => {
       stdout: '',
       stderr: '',
     });
-    // The service hides hashes from who has no permission "a".
+    // The service hides hashes from clients without the permission "a".
     expect(await aclOf('/acl/a')).toEqual([acl.world('r'), { scheme: 'digest', id: 'ann:x', perms: 31 }].map(plain));
     const refused = await site.run(['acl', 'add', '/acl/a', 'world:anyone:w']);
     expect(refused).toMatchObject({ exitCode: 14, stdout: '' });
@@ -61,7 +61,7 @@ describeCli('meerkat acl', (site) => {
     await site.run(['acl', 'set', '/acl/a', 'open']);
   });
 
-  test('changes a whole tree, and goes by the version of an ACL', async () => {
+  test('changes a whole tree, and checks the version of an ACL', async () => {
     const tree = await site.run(['acl', 'set', '-R', '/acl/a', 'auth::cdrwa,world:anyone:ra', ...ANN]);
     expect(tree).toMatchObject({ exitCode: 0, stdout: '', stderr: 'changed 2 ACLs of 2\n' });
     expect(await aclOf('/acl/a/b')).toEqual(
@@ -75,7 +75,7 @@ describeCli('meerkat acl', (site) => {
     expect(await aclOf('/acl')).toEqual(OPEN);
   });
 
-  test('says what is wrong, and what an ACL would lead to', async () => {
+  test('reports errors, and warns of the consequences of an ACL', async () => {
     expect(await site.run(['acl', '/none'])).toMatchObject({ exitCode: 10, stdout: '' });
     expect(await site.run(['acl', 'set', '/none', 'open'])).toMatchObject({ exitCode: 10, stdout: '' });
     const bad = await site.run(['acl', 'set', '/acl', 'everybody']);

@@ -10,7 +10,7 @@ import { CliSite } from './harness.ts';
 
 const TERMINAL = fileURLToPath(new URL('./completion/terminal.py', import.meta.url));
 
-/** How each shell is started, and its start file below the home directory. The prompt is what terminal.py waits for. */
+/** How each shell is started, and its start file in the home directory. terminal.py waits for the prompt. */
 const SHELLS = {
   bash: {
     command: ['bash', '--rcfile', '.bashrc', '-i'],
@@ -29,7 +29,7 @@ const SHELLS = {
   },
 } as const;
 
-/** What is typed, with Tab where a \t is, and the words that the command gets of it. */
+/** Typed text, with \t for Tab, and the arguments that the command gets. */
 type Typed = readonly [line: string, words: readonly string[]];
 
 const LINES: readonly Typed[] = [
@@ -39,7 +39,7 @@ const LINES: readonly Typed[] = [
   ['ls --profile lo\t', ['ls', '--profile', 'local']],
   ['help optio\t', ['help', 'options']],
   ['create --file not\t /x', ['create', '--file', 'notes.txt', '/x']],
-  // A path needs no blank behind it: it may go on.
+  // A path is not followed by a space: it may continue.
   ['ls /tab/alp\t', ['ls', '/tab/alpha']],
   ['ls /tab/alpha\t/b\t', ['ls', '/tab/alpha/beta']],
   [
@@ -62,7 +62,7 @@ describe('completion', () => {
     const profiles = { profiles: { local: { server: site.address } } };
     writeFileSync(join(directory, 'home/.config/meerkat/profiles.json'), JSON.stringify(profiles));
     writeFileSync(join(directory, 'home/notes.txt'), '');
-    // Completes, and tells what it is called with instead of doing it.
+    // Completes normally, and otherwise prints its arguments.
     const program = join(directory, 'bin/meerkat');
     writeFileSync(
       program,
@@ -77,7 +77,7 @@ case $1 in complete | completion) exec ${MEERKAT_IN_SHELL} "$@" ;; esac
 
   for (const [name, { command, file, text }] of Object.entries(SHELLS)) {
     describeWith([name as keyof typeof SHELLS], `in ${name}`, () => {
-      test('finishes commands, options, values, profiles, files and paths', async () => {
+      test('completes commands, options, values, profiles, files and paths', async () => {
         writeFileSync(join(directory, 'home', file), text);
         const log = join(directory, `${name}.log`);
         const shown = await type(
@@ -102,7 +102,7 @@ case $1 in complete | completion) exec ${MEERKAT_IN_SHELL} "$@" ;; esac
     });
   }
 
-  test('is silent and quick when no server answers', async () => {
+  test('is silent and fast when no server answers', async () => {
     const line = 'meerkat ls --server 127.0.0.1:1 /a';
     expect(await site.run(['complete', '--line', line])).toMatchObject({ exitCode: 0, stdout: ':paths\n', stderr: '' });
     for (const wrong of ['meerkat ls --profile nix /a', 'meerkat ls --auth nix /a', 'meerkat nix --nix /']) {

@@ -28,7 +28,7 @@ describeCli('the connection of a command', (site) => {
     chmodSync(join(directory, 'secrets.json'), 0o600);
   });
 
-  test('has the credentials of --auth, of a file, of the environment or of a profile', async () => {
+  test('uses credentials from --auth, a file, the environment or a profile', async () => {
     const stranger = await site.run(['get', '/secret']);
     expect(stranger).toMatchObject({ exitCode: 14, stdout: '' });
     expect(stranger.stderr).toContain('--auth gives credentials');
@@ -50,7 +50,7 @@ describeCli('the connection of a command', (site) => {
     expect(stderr).toContain('check --auth');
   });
 
-  test('is that of the default profile, below its chroot, when nothing else is said', async () => {
+  test('defaults to the default profile and its chroot', async () => {
     expect(await site.run(['get', '/config'], withProfiles())).toMatchObject({ stdout: 'on', stderr: '' });
     expect(await site.run(['ls', '/', '--chroot', '/app'])).toMatchObject({ stdout: 'config\n' });
     expect(await site.run(['ls', '/', '--server', `${site.address}/app`])).toMatchObject({ stdout: 'config\n' });
@@ -89,7 +89,7 @@ describeCli('the connection of a command', (site) => {
   });
 });
 
-describe('a connection that cannot be', () => {
+describe('a connection that fails', () => {
   const site = new CliSite('meerkat', {});
   const sockets = new Set<Socket>();
   const listeners: Server[] = [];
@@ -99,7 +99,7 @@ describe('a connection that cannot be', () => {
     for (const listener of listeners) listener.close();
   });
 
-  /** @param answer what every connection gets; null for nothing */
+  /** @param answer sent on every connection; null for no answer */
   async function listen(answer: string | null): Promise<string> {
     const listener = createServer((socket) => {
       sockets.add(socket);
@@ -115,7 +115,7 @@ describe('a connection that cannot be', () => {
   const tryServer = (server: string, ...more: string[]): Promise<Ended> =>
     site.run(['ls', '/', '--server', server, '--connect-timeout', '3s', ...more]);
 
-  test('is reported with every address, the reason and what to look at; the exit code is 3', async () => {
+  test('is reported with every address, the reason and what to check; the exit code is 3', async () => {
     const closed = `127.0.0.1:${await freePort()}`;
     const cases: readonly (readonly [server: string, words: readonly string[]])[] = [
       [closed, [`${closed}: connection refused`, 'check that the server runs there']],
@@ -134,7 +134,7 @@ describe('a connection that cannot be', () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'CONNECTFAILED', exitCode: 3, path: null } });
   });
 
-  test('because its address is none is told without trying; the exit code is 2', async () => {
+  test('because its address is invalid is reported without trying; the exit code is 2', async () => {
     for (const [server, word] of [
       ['127.0.0.1:x', 'the port is "x"'],
       ['127.0.0.1/a/', 'chroot'],
@@ -192,19 +192,19 @@ describeWith(['apache', 'openssl'], 'a command with TLS and SASL (apache)', () =
   const secure = (server: ServerProcess): readonly string[] => ['--server', `127.0.0.1:${server.securePort}`];
   const hurried = ['--connect-timeout', '5s'];
 
-  test('shows its certificate, and is known by it', async () => {
+  test('presents its certificate, and is identified by it', async () => {
     const { ca, cert, key, both } = files;
     const mutual = [...secure(strict), '--tls-ca', ca, '--tls-cert', cert, '--tls-key', key];
     const created = await site.run(['create', '/of-ann', 'x', '--acl', 'x509:CN=ann,O=Meerkat:cdrwa', ...mutual]);
     expect(created).toMatchObject({ exitCode: 0, stderr: '' });
-    // A file with both, named by the environment.
+    // One file with certificate and key, named by the environment.
     const env = { MEERKAT_SERVER: `127.0.0.1:${strict.securePort}`, MEERKAT_TLS_CA: ca, MEERKAT_TLS_CERT: both };
     expect(await site.run(['get', '/of-ann'], { env })).toMatchObject({ exitCode: 0, stdout: 'x' });
     const stranger = await site.run(['get', '/of-ann', '--server', `127.0.0.1:${strict.port}`]);
     expect(stranger.exitCode).toBe(14);
   });
 
-  test('takes a server by its name, or any server when it is told to', async () => {
+  test('checks the server name, or accepts any server on demand', async () => {
     const named = await site.run([
       'ls',
       '/',
@@ -218,7 +218,7 @@ describeWith(['apache', 'openssl'], 'a command with TLS and SASL (apache)', () =
     expect(await site.run(['ls', '/', ...secure(lenient), '--tls-insecure'])).toMatchObject({ exitCode: 0 });
   });
 
-  test('says why no handshake succeeds', async () => {
+  test('reports why the handshake fails', async () => {
     const { ca, cert, key, eveKey } = files;
     const [name, unknown, without, plain, tls, mismatch] = await Promise.all([
       site.run(['ls', '/', ...secure(lenient), ...hurried, '--tls-ca', ca]),
@@ -245,7 +245,7 @@ describeWith(['apache', 'openssl'], 'a command with TLS and SASL (apache)', () =
     });
   });
 
-  test('is known by the user of --sasl', async () => {
+  test('is identified by the user of --sasl', async () => {
     const server = ['--server', `127.0.0.1:${strict.port}`];
     const created = await site.run([
       'create',

@@ -1,20 +1,20 @@
-/** A command of a page, and what the page says that it prints. */
+/** A command on a page, and its expected output. */
 export interface Step {
-  /** Of the `$` line, counted from 1. */
+  /** Line number of the `$` line, from 1. */
   readonly line: number;
   readonly command: string;
-  /** Without line feeds at its end. */
+  /** Without trailing line feeds. */
   readonly expected: string;
 }
 
 /**
  * Finds the steps in the blocks of a page that are fenced as `console`:
  *
- *     $ meerkat get /greeting          typed; `> ` lines directly behind it are its further lines
+ *     $ meerkat get /greeting          typed; directly following `> ` lines continue it
  *     hello                            printed on standard output or standard error
  *     $ meerkat stat /greeting
- *     czxid  0x…                       … is anything within a line
- *     …                                and alone on a line any number of lines, or none
+ *     czxid  0x…                       … matches anything within a line
+ *     …                                and, alone on a line, any number of lines, including none
  */
 export function findSteps(page: string): readonly Step[] {
   const steps: { line: number; command: string; expected: string[]; isTyping: boolean }[] = [];
@@ -42,7 +42,7 @@ export function findSteps(page: string): readonly Step[] {
     .map(({ line, command, expected }) => ({ line, command, expected: expected.join('\n').trimEnd() }));
 }
 
-/** Whether a command printed what its page says. Spaces at the ends of lines do not count. */
+/** Whether a command printed what its page says. Trailing spaces are ignored. */
 export function isAsExpected(printed: string, expected: string): boolean {
   const pattern = trimmed(expected)
     .split('\n')
@@ -51,7 +51,7 @@ export function isAsExpected(printed: string, expected: string): boolean {
   return new RegExp(`^${pattern}$`).test(`${trimmed(printed)}\n`);
 }
 
-/** The text without what is invisible. */
+/** The text without invisible characters. */
 export function trimmed(text: string): string {
   return text.replaceAll(/[ \t\r]+$/gm, '').trimEnd();
 }

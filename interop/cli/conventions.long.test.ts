@@ -12,27 +12,27 @@ import { freePort } from '../harness/server-process.ts';
 import { CliSite } from './harness.ts';
 
 /*
- * What holds for every command, on one service. The commands run in this process, with streams of the test, because each is
- * run six times.
+ * Conventions of all commands, on one service. The commands run in this process, with the test's streams, because each
+ * is run six times.
  */
 
-/** One way to run a command that succeeds, as often as one likes. */
+/** A successful, repeatable run of a command. */
 interface Sample {
-  /** @param n counts the runs, for znodes of their own: /conv/made-n exists */
+  /** @param n counts the runs, so that each has its own znodes: /conv/made-n exists */
   readonly args: (n: number) => readonly string[];
   readonly input?: string;
   /** Default 0. */
   readonly exitCode?: number;
-  /** What it prints has a form of its own. Default false. */
+  /** Its output has a format of its own. Default false. */
   readonly isFormat?: boolean;
-  /** It asks no service. Default false. */
+  /** It does not connect. Default false. */
   readonly isLocal?: boolean;
-  /** It asks servers one by one, by words, and has no session: one that is away is part of what it tells. Default false. */
+  /** It queries servers by four-letter words, without a session, and reports those that are down. Default false. */
   readonly asksWords?: boolean;
 }
 
 let directory: string;
-/** Of the running server. */
+/** Data directory of the running server. */
 let dataDirectory: string;
 
 const SAMPLES: Readonly<Record<string, Sample>> = {
@@ -80,7 +80,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   roll: { args: () => ['--command', 'true'] },
   migrate: { args: () => ['status'], asksWords: true },
   history: { args: () => ['/conv/json', '--dir', dataDirectory], isLocal: true },
-  // The txn of a new session, of which there is nothing to undo.
+  // The txn that created a session, which cannot be undone.
   undo: { args: () => ['0x1', '--dir', dataDirectory, '-n'], exitCode: 1, isLocal: true },
   profiles: { args: () => [], isLocal: true },
   completion: { args: () => ['bash'], isLocal: true, isFormat: true },
@@ -94,7 +94,7 @@ interface Printed {
   readonly stderr: string;
 }
 
-/** Takes what is written, or refuses it as a pipe without a reader does, or a full disk. */
+/** Collects output, or fails like a pipe without a reader or a full disk. */
 class Sink extends Writable {
   readonly isTTY: boolean;
   readonly #fault: string | null;
@@ -140,7 +140,7 @@ describe('every command', () => {
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  /** @param more options behind the command */
+  /** @param more options after the command */
   async function run(
     name: string,
     more: readonly string[] = [],
@@ -163,7 +163,7 @@ describe('every command', () => {
   }
 
   test.each(COMMANDS)(
-    '%s prints what each format promises, without colours, and minds a reader that goes',
+    '%s prints each format as specified, without colours, and ends when its reader goes away',
     async (name) => {
       const expected = SAMPLES[name]?.exitCode ?? 0;
       const printed: Record<string, string> = {};
@@ -183,10 +183,10 @@ describe('every command', () => {
     },
   );
 
-  test('exits with 3 when no server is there, and with 2 when its options make no sense', async () => {
+  test('exits with 3 when no server is available, and with 2 when its options are invalid', async () => {
     const closed = `127.0.0.1:${await freePort()}`;
     const all = COMMANDS.filter((name) => SAMPLES[name]?.isLocal !== true && SAMPLES[name]?.asksWords !== true);
-    // A few at once: each waits a third of a second, and listens to the signals of this process.
+    // A few in parallel: each waits a third of a second, and listens to the signals of this process.
     for (let i = 0; i < all.length; i += 8) {
       const names = all.slice(i, i + 8);
       const away = await Promise.all(
@@ -210,7 +210,7 @@ describe('every command', () => {
     }
   });
 
-  test('help may be left while it is read', async () => {
+  test('help ends silently when its reader goes away', async () => {
     for (const args of [['help', 'acl'], ['get', '--help'], ['--help']]) {
       const command = site.start(args);
       command.child.stdout.destroy();
@@ -218,8 +218,8 @@ describe('every command', () => {
     }
   });
 
-  test('ends at Ctrl-C while no server answers, says so, and exits with 130', async () => {
-    // It takes connections and says nothing, as a server that hangs.
+  test('stops at Ctrl-C while no server answers, says so, and exits with 130', async () => {
+    // Accepts connections and never answers, like a hanging server.
     const sockets: Socket[] = [];
     const silent = createServer((socket) => void sockets.push(socket.on('error', () => {})));
     await once(silent.listen(0, '127.0.0.1'), 'listening');
@@ -228,7 +228,7 @@ describe('every command', () => {
     for (const name of names) {
       const sample = SAMPLES[name];
       const connected = once(silent, 'connection');
-      // It asks another port first.
+      // It contacts another port first.
       const args = name === 'drain' ? ['--http-port', String(port)] : (sample?.args(runs++) ?? []);
       const running = site.start([name, ...args], {
         env: { MEERKAT_SERVER: `127.0.0.1:${port}`, HOME: directory },
@@ -260,7 +260,7 @@ describe('every command', () => {
     }
   });
 
-  test('paints on a terminal, unless it is told not to', async () => {
+  test('uses colours on a terminal, unless told not to', async () => {
     const terminal = (): Sink => new Sink({ isTTY: true });
     expect((await run('ls', ['-s'], terminal())).stdout).toContain('\x1b[');
     expect((await run('ls', ['-s', '--no-color'], terminal())).stdout).not.toContain('\x1b[');

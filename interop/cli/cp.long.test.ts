@@ -9,7 +9,7 @@ import { CliSite, describeCli, type Ended } from './harness.ts';
 
 const BINARY = Uint8Array.of(0, 1, 254, 255);
 
-/** Whatever a znode can be, below /from. */
+/** Creates znodes of all kinds below /from. */
 async function makeTree(client: Client): Promise<void> {
   await client.create('/from', 'top');
   await client.create('/from/binary', BINARY);
@@ -56,13 +56,13 @@ describeCli('meerkat cp', (site) => {
     expect(entries).toEqual([acl.digest('ann', 'secret'), acl.world('r')]);
   });
 
-  test('does nothing where the copy is the same, and tells numbers to programs', async () => {
+  test('does nothing where the copy is the same, and prints the counts as JSON', async () => {
     const ended = await as('cp', '-r', '/from', '/copy', '--verify', '-o', 'json');
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
     expect(JSON.parse(ended.stdout)).toMatchObject({ created: 0, same: 9, ephemerals: 1, verified: true });
   });
 
-  test('touches nothing that differs until it is told what to do with it', async () => {
+  test('does not change znodes that differ without an option', async () => {
     await as('cp', '-r', '/from', '/other');
     await site.client.set('/other/binary', 'changed');
     await site.client.create('/other/extra', '');
@@ -76,7 +76,7 @@ describeCli('meerkat cp', (site) => {
     );
     expect(await site.client.exists('/other/empty')).toBe(null);
 
-    // Data are older in the source than in the target.
+    // The data in the source are older than in the target.
     const updated = await as('cp', '-r', '/from', '/other', '--update');
     expect(updated.stdout).toContain(
       '1 created, 7 the same before, 1 newer in the target, left as they are, 2 only in',
@@ -96,7 +96,7 @@ describeCli('meerkat cp', (site) => {
     expect(await site.client.exists('/other/extra')).toBe(null);
   });
 
-  test('continues where it was interrupted below a znode whose ACL was still to be set', async () => {
+  test('resumes below a znode whose final ACL was not set yet', async () => {
     const { client } = site;
     const final = [acl.ip('127.0.0.1', 'r'), acl.world('r')];
     await client.create('/begun', 'top');
@@ -107,7 +107,7 @@ describeCli('meerkat cp', (site) => {
     await expectCopy(client, '/begun');
   });
 
-  test('says which ACL the target does not take', async () => {
+  test('reports an ACL that the target refuses', async () => {
     const file = join(site.directory(), 'acl.ndjson');
     const lines = [
       { meerkatExport: 1, root: '/acl' },
@@ -131,7 +131,7 @@ describeCli('meerkat cp', (site) => {
     expect(await site.client.exists('/live/members/me')).not.toBe(null);
   });
 
-  test('makes ephemeral znodes persistent on demand, and leaves out what a pattern names', async () => {
+  test('makes ephemeral znodes persistent on demand, and skips znodes that match a pattern', async () => {
     const args = ['cp', '-r', '/from', '/kept', '--ephemerals-as-persistent', '--exclude', 'lo*', '--exclude', '/ä*'];
     const ended = await as(...args);
     expect(ended).toMatchObject({ exitCode: 0, stdout: 'copied /from to /kept: 6 created\n' });
@@ -148,7 +148,7 @@ describeCli('meerkat cp', (site) => {
     expect((await site.client.getAcl('/made/ä-1:{}')).acl).toEqual(OPEN);
   });
 
-  test('says what is wrong, each with its exit code', async () => {
+  test('reports errors, each with its exit code', async () => {
     const [missing, orphan, into, itself, masked, several, mirror] = await Promise.all([
       site.run(['cp', '/nowhere', '/x']),
       site.run(['cp', '/from', '/no/parent']),
@@ -165,18 +165,18 @@ describeCli('meerkat cp', (site) => {
     expect(into).toMatchObject({ exitCode: 2 });
     expect(into?.stderr).toContain('a tree cannot be copied into itself');
     expect(itself).toMatchObject({ exitCode: 2 });
-    // Without credentials a hash is not shown, and a copy of what is shown would lock every user out.
+    // Without credentials hashes are masked, and a copy of a masked ACL would lock every user out.
     expect(masked).toMatchObject({ exitCode: 14 });
     expect(masked?.stderr).toContain('cannot read the ACL of /from/locked/child: the service hides the hashes');
     expect(several).toMatchObject({ exitCode: 2 });
     expect(mirror).toMatchObject({ exitCode: 2 });
   });
 
-  test('an interrupted copy says how far it came, and the same command continues', async () => {
+  test('an interrupted copy reports its progress, and the same command resumes it', async () => {
     const count = 20_000;
     await fill(site.client, '/many', count);
     const running = site.start(['cp', '-r', '/many', '/half']);
-    // More than it has in flight: it has had answers to tell of.
+    // More than it has in flight, so some replies have arrived.
     while (((await site.client.exists('/half'))?.numChildren ?? 0) < 300) await delay(1);
     running.child.kill('SIGINT');
     const ended = await running.ended;
@@ -215,7 +215,7 @@ describeWith(['apache'], 'meerkat cp between our server and that of Apache', () 
     expect(await target.client.exists(`${root}/zookeeper`)).toBe(null);
   });
 
-  test('a copy survives that the service is killed and comes back', async () => {
+  test('a copy survives a crash and restart of the service', async () => {
     const { ours, theirs } = sites;
     await fill(theirs.client, '/restarted', 6000);
     const { changed } = await ours.client.exists('/restarted', { watch: true });
@@ -228,13 +228,13 @@ describeWith(['apache'], 'meerkat cp between our server and that of Apache', () 
     expect((await ours.client.exists('/restarted'))?.numChildren).toBe(6000);
   });
 
-  test('a copy that is changed while it is made is reported as different', async () => {
+  test('a copy that is changed during the run is reported as different', async () => {
     const { ours, theirs } = sites;
     await fill(ours.client, '/raced', 6000);
     const { changed } = await theirs.client.exists('/raced/00000', { watch: true });
     const running = ours.start(['cp', '-r', '/raced', `zk://${theirs.address}/raced`, '--no-acl']);
     await changed;
-    // Thousands are still to be copied before the first one is looked at again.
+    // Thousands are still to be copied before the first one is verified.
     await theirs.client.set('/raced/00000', 'changed');
     const ended = await running.ended;
     expect(ended).toMatchObject({ exitCode: 26 });
@@ -247,11 +247,11 @@ describeWith(['apache'], 'meerkat cp between our server and that of Apache', () 
   test.each([
     ['silent-at-once', 1, /^copy: it is not known whether something was written; the same command again continues/],
     ['silent-later', 3300, /^copy: at least ([\d,]+) znodes are written, the last one is \/silent-later.*; the same/],
-  ] as const)('an interrupted copy says that more may be written: %s', async (name, znodes, told) => {
+  ] as const)('an interrupted copy reports that more may have been written: %s', async (name, znodes, told) => {
     const { ours, theirs } = sites;
     await fill(ours.client, `/${name}`, 20_000);
     await using proxy = await TcpProxy.start({ target: theirs.server.port });
-    // Replies are late, so that the copy is not at its end when they stay away.
+    // Replies are delayed, so that the copy is not complete when they stop.
     proxy.delay(1000, 'toClient');
     const running = ours.start(['cp', '-r', `/${name}`, `zk://${proxy.connectString}/${name}`]);
     while (((await theirs.client.exists(`/${name}`))?.numChildren ?? 0) < znodes) await delay(10);

@@ -23,7 +23,7 @@ describeCli('meerkat diff', (site) => {
     await client.create('/right/live', 'x', { mode: 'ephemeral' });
   });
 
-  test('tells what came, went and changed, with values by lines, and ends with 1', async () => {
+  test('lists created, deleted and changed znodes, with values by lines, and exits with 1', async () => {
     const ended = await site.run(['diff', '/left', '/right']);
     expect(ended.stdout.split('\n')).toEqual([
       '~ /binary  data',
@@ -47,14 +47,14 @@ describeCli('meerkat diff', (site) => {
     expect(ended).toMatchObject({ exitCode: 1, stderr: '1 only in /left, 1 only in /right, 4 differ\n' });
   });
 
-  test('paths alone, without ACLs, ephemeral znodes or what a pattern names', async () => {
+  test('lists paths only, without ACLs, ephemeral znodes or znodes that match a pattern', async () => {
     const args = ['diff', '/left', '/right', '-b', '--no-acl', '--no-ephemerals', '--exclude', 'null', '-q'];
     const ended = await site.run(args);
     expect(ended).toMatchObject({ exitCode: 1, stderr: '' });
     expect(ended.stdout).toBe('~ /binary  data\n+ /came  0 B\n- /gone  8 B\n- /live  1 B\n~ /text  data\n');
   });
 
-  test('tells programs both sides', async () => {
+  test('prints both sides as JSON', async () => {
     const ended = await site.run(['diff', '/left', '/right', '-o', 'json']);
     const found = JSON.parse(ended.stdout) as readonly { readonly path: string }[];
     expect(found.map(({ path }) => path)).toEqual(['/binary', '/came', '/gone', '/live', '/null', '/text']);
@@ -86,7 +86,7 @@ describeCli('meerkat diff', (site) => {
     expect(ended).toMatchObject({ exitCode: 0, stdout: '' });
   });
 
-  test('says what is missing, each with its exit code', async () => {
+  test('reports what is missing, each with its exit code', async () => {
     const [znode, file, away] = await Promise.all([
       site.run(['diff', '/left', '/nowhere']),
       site.run(['diff', 'nothing.ndjson', '/left']),

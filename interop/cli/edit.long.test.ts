@@ -9,7 +9,7 @@ describeCli('meerkat edit', (site) => {
   const textOf = async (path: string) => new TextDecoder().decode((await site.client.get(path)).data);
   const edit = (path: string, editor: string, ...more: readonly string[]) =>
     site.run(['edit', path, ...more], { env: { EDITOR: editor, TMPDIR: scratch } });
-  /** The file that a message says the text was kept in. */
+  /** The file that the text was kept in, according to the message. */
   const keptIn = (stderr: string) => /your text is in (\S+)/.exec(stderr)?.[1] ?? '';
 
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describeCli('meerkat edit', (site) => {
     }
   });
 
-  test('writes what the editor leaves, in the form that it had', async () => {
+  test('writes the edited text in its original format', async () => {
     expect(await edit('/edit/text', 'sed -i s/two/three/')).toMatchObject({
       exitCode: 0,
       stdout: '',
@@ -42,7 +42,7 @@ describeCli('meerkat edit', (site) => {
     expect(readdirSync(scratch)).toEqual([]);
   });
 
-  test('gives the editor a file for no other client, and writes nothing when nothing was changed', async () => {
+  test('gives the editor a private file, and writes nothing when nothing was changed', async () => {
     const script = join(scratch, 'look.sh');
     writeFileSync(
       script,
@@ -81,7 +81,7 @@ describeCli('meerkat edit', (site) => {
     expect(await textOf('/edit')).toBe('theirs');
   });
 
-  test('ends with the editor when it is told to, and keeps the text', async () => {
+  test('stops with the editor on a signal, and keeps the text', async () => {
     const script = join(scratch, 'wait.sh');
     writeFileSync(script, '#!/bin/sh\necho begun > "$1"\ntouch "$STARTED"\nexec sleep 600\n');
     chmodSync(script, 0o700);
@@ -97,7 +97,7 @@ describeCli('meerkat edit', (site) => {
     expect(readFileSync(keptIn(stderr), 'utf8')).toBe('begun\n');
   });
 
-  test('refuses JSON that is none any more, and keeps it', async () => {
+  test('refuses text that is no longer valid JSON, and keeps it', async () => {
     const broken = await edit('/edit/json', 'sed -i s/}//');
     expect(broken).toMatchObject({ exitCode: 25, stdout: '' });
     expect(broken.stderr).toMatch(/it was JSON and is none now/);
@@ -105,7 +105,7 @@ describeCli('meerkat edit', (site) => {
     expect(await textOf('/edit/json')).toBe('{"a":2}');
   });
 
-  test('creates on demand, and says what is missing, what is no text, and that the editor failed', async () => {
+  test('creates on demand, and reports missing znodes, binary data and a failed editor', async () => {
     expect(await edit('/edit/new/one', 'true')).toMatchObject({ exitCode: 10 });
     expect(await edit('/edit/new/one', 'echo x >', '--create')).toMatchObject({ exitCode: 0 });
     expect(await textOf('/edit/new/one')).toBe('x');

@@ -10,7 +10,7 @@ function untilLeads(command: RunningCommand, times = 1): Promise<void> {
 }
 
 describeCli('meerkat elect', (site) => {
-  test('runs the command of one at a time, and tells the others who leads', async () => {
+  test('runs the command of one candidate at a time, and tells the others who leads', async () => {
     const ann = site.start([
       'elect',
       '--id',
@@ -39,7 +39,7 @@ describeCli('meerkat elect', (site) => {
     expect((await site.client.children('/leader')).children).toEqual([]);
   });
 
-  test('stands again when the command ends or leadership is lost, until it is told to stop', async () => {
+  test('runs for election again when the command exits or leadership is lost, until stopped', async () => {
     const log = join(site.directory(), 'tokens');
     const body = `echo $MEERKAT_ELECTION_TOKEN >> ${log}; ${UNTIL_TOLD}`;
     const command = site.start(['elect', '--again', '--id', 'ann', '/again', '--', 'sh', '-c', body]);
@@ -55,7 +55,7 @@ describeCli('meerkat elect', (site) => {
     expect(one).toBeLessThan(two ?? 0);
   });
 
-  test('exits with a code of its own when leadership is lost, and asks for what it needs', async () => {
+  test('exits with its own code when leadership is lost, and reports missing arguments', async () => {
     const command = site.start(['elect', '/lost', '--', 'sh', '-c', UNTIL_TOLD]);
     await untilLeads(command);
     const [first] = (await site.client.children('/lost')).children;

@@ -33,7 +33,7 @@ describeCli('meerkat export and import', (site) => {
 
   const as = (...args: string[]): Promise<Ended> => site.run(['--auth', 'digest:ann:secret', ...args]);
 
-  test('writes a line a znode between a header and an end, to standard output', async () => {
+  test('writes a line per znode between a header and an end line, to standard output', async () => {
     const ended = await as('export', '/app');
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
     const [header, ...lines] = linesOf(ended.stdout);
@@ -59,7 +59,7 @@ describeCli('meerkat export and import', (site) => {
     expect(end).toMatchObject({ end: true, znodes: 5, zxid: expect.stringMatching(/^0x/) });
   });
 
-  test('an export goes to a file under its name when it is whole, packed on demand, and back through a pipe', async () => {
+  test('an export file gets its name when complete, is compressed on demand, and imports through a pipe', async () => {
     const directory = site.directory();
     const file = join(directory, 'app.gz');
     const ended = await as('export', '/app', file, '--no-stat');
@@ -87,7 +87,7 @@ describeCli('meerkat export and import', (site) => {
     expect(linesOf(copy.stdout).slice(1, -1)).toEqual(linesOf(text).slice(1, -2));
   });
 
-  test('an import puts things where they were, below a prefix, or elsewhere, and asks what to do with what differs', async () => {
+  test('an import keeps the paths, adds a prefix or moves the tree; differences need an option', async () => {
     const file = join(site.directory(), 'app.ndjson');
     await as('export', '/app', file);
     const orphan = await as('import', file, '--prefix', '/deep/below');
@@ -111,7 +111,7 @@ describeCli('meerkat export and import', (site) => {
     expect(same.stdout).toContain(': 4 the same before, 1 ephemeral');
   });
 
-  test('directories hold the bytes as files, and can be edited', async () => {
+  test('directories hold the data as files, and can be edited', async () => {
     const directory = join(site.directory(), 'app');
     const ended = await as('export', '/app', '--dir', directory);
     expect(ended).toMatchObject({ exitCode: 0, stdout: `exported 5 znodes of /app to ${directory}\n` });
@@ -129,7 +129,7 @@ describeCli('meerkat export and import', (site) => {
     );
   });
 
-  test('containers and znodes with a time to live are made as a file says', async () => {
+  test('containers and TTL znodes are created from a file', async () => {
     const file = join(site.directory(), 'kinds.ndjson');
     const lines = [
       { meerkatExport: 1, root: '/kinds' },
@@ -144,7 +144,7 @@ describeCli('meerkat export and import', (site) => {
     expect((await site.client.children('/kinds')).children.toSorted()).toEqual(['container', 'ttl']);
   });
 
-  test('nothing is changed by a file that is cut off or has a mistake, and the line is named', async () => {
+  test('a truncated or invalid file changes nothing, and the line is reported', async () => {
     const whole = (await as('export', '/app', '--no-stat')).stdout;
     const lines = whole.split('\n');
     const file = join(site.directory(), 'bad');
@@ -173,7 +173,7 @@ describeCli('meerkat export and import', (site) => {
     expect(await importing(packed.subarray(0, packed.length - 20))).toBe('meerkat: FILE: the file is cut off\n');
   });
 
-  test('what cannot be read leaves no file behind', async () => {
+  test('a failed export leaves no file behind', async () => {
     const directory = site.directory();
     const [missing, masked, absent, away] = await Promise.all([
       site.run(['export', '/nowhere', join(directory, 'a')]),

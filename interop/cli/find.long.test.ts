@@ -19,7 +19,7 @@ describeCli('meerkat find and grep', (site) => {
     await client.create('/find/me', 'here', { mode: 'ephemeral' });
   });
 
-  test('find tells paths by name, owner, age and size', async () => {
+  test('find selects paths by name, owner, age and size', async () => {
     const names = await site.run(['find', '/find', '--name', 'lock-*', '--name', 'config']);
     expect(names).toMatchObject({ exitCode: 0, stdout: '/find/lock-1\n/find/mail/config\n', stderr: '' });
     const owner = `0x${site.client.session!.id.toString(16)}`;
@@ -32,7 +32,7 @@ describeCli('meerkat find and grep', (site) => {
     expect(await site.run(['find', '/nowhere'])).toMatchObject({ exitCode: 10, stdout: '' });
   });
 
-  test('find gives paths to xargs, tables to people and objects to programs', async () => {
+  test('find prints paths for xargs, tables and JSON', async () => {
     expect((await site.run(['find', '/find', '--regex', 'l[io]', '-0'])).stdout).toBe(
       '/find/line end\0/find/lock-1\0/find/logo\0',
     );
@@ -46,7 +46,7 @@ describeCli('meerkat find and grep', (site) => {
     expect(plain.stdout).toBe('{"path":"/find/line end"}\n{"path":"/find/lock-1"}\n{"path":"/find/logo"}\n');
   });
 
-  test('grep finds lines, in gzip too, and says when data that are no text match', async () => {
+  test('grep finds lines, also in gzip data, and reports matching binary data', async () => {
     const found = await site.run(['grep', '-i', 'port', '/find']);
     expect(found).toMatchObject({
       exitCode: 0,
@@ -62,7 +62,7 @@ describeCli('meerkat find and grep', (site) => {
     expect(names.stdout).toBe('/find/lock-1: the name matches\n');
   });
 
-  test('grep tells paths or counts alone, and objects to programs', async () => {
+  test('grep prints only paths or counts, and JSON', async () => {
     expect((await site.run(['grep', '-l', 'port', '/find'])).stdout).toBe('/find/mail/config\n/find/packed\n');
     expect((await site.run(['grep', '-c', 's', '/find'])).stdout).toBe('/find/mail/config:2\n');
     const hits = await site.run(['grep', 'a', '/find', '-n', '-o', 'ndjson']);
@@ -79,7 +79,7 @@ describeCli('meerkat find and grep', (site) => {
     ]);
   });
 
-  test('grep ends with 1 when nothing matches, and with 2 when the pattern is none', async () => {
+  test('grep exits with 1 when nothing matches, and with 2 when the pattern is invalid', async () => {
     expect(await site.run(['grep', 'nothing', '/find'])).toMatchObject({ exitCode: 1, stdout: '', stderr: '' });
     expect(await site.run(['grep', 'nothing', '/find', '-o', 'json'])).toMatchObject({ exitCode: 1, stdout: '[]\n' });
     const broken = await site.run(['grep', '(', '/find']);
@@ -87,8 +87,8 @@ describeCli('meerkat find and grep', (site) => {
     expect(broken.stderr).toMatch(/^meerkat: the pattern: .*Unterminated group/);
   });
 
-  test('says how far it came when it is interrupted, and ends quietly when its reader goes', async () => {
-    // More than pipes hold and more than is in flight at once, so that the command stands still until it is read.
+  test('reports its progress when interrupted, and ends silently when its reader goes away', async () => {
+    // More than the pipe and the requests in flight hold, so that the command blocks until it is read.
     const { client } = site;
     await client.create('/bulk');
     const names = Array.from({ length: 150 }, (_, i) => `/bulk/${String(i).padStart(3, '0')}`);

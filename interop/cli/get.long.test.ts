@@ -17,7 +17,7 @@ describeCli('meerkat get and stat', (site) => {
     await client.set('/get/text', 'wörds');
   });
 
-  test('gives a pipe the exact bytes, and nothing behind them', async () => {
+  test('writes the exact bytes to a pipe, without a line feed', async () => {
     for (const [path, data] of [
       ['/get/text', Buffer.from('wörds')],
       ['/get/logo', BINARY],
@@ -28,7 +28,7 @@ describeCli('meerkat get and stat', (site) => {
     }
   });
 
-  test('shows data in other forms, and refuses what they are not', async () => {
+  test('shows data in other formats, and refuses data that do not match the format', async () => {
     const json = await site.run(['get', '/get/packed', '--as', 'json']);
     expect(json.stdout).toBe('{\n  "port": 8080,\n  "big": 12345678901234567890\n}\n');
     expect((await site.run(['get', '-b', '/get/logo'])).stdout).toBe('iVBORw0KGgoAAP8=\n');
@@ -43,7 +43,7 @@ describeCli('meerkat get and stat', (site) => {
     expect(await site.run(['get', '/get', '--as', 'octal'])).toMatchObject({ exitCode: 2, stdout: '' });
   });
 
-  test('puts the Stat behind the data', async () => {
+  test('prints the Stat after the data', async () => {
     const { stdout } = await site.run(['get', '-s', '/get/text']);
     expect(stdout).toMatch(/^wörds\nczxid {11}0x[0-9a-f]+\nctime {11}\d{4}-.* {2}\(created .*\)\n/);
     expect(stdout).toMatch(
@@ -51,7 +51,7 @@ describeCli('meerkat get and stat', (site) => {
     );
   });
 
-  test('shows several under their paths, tells which are missing and continues', async () => {
+  test('shows several znodes under their paths, reports missing ones and continues', async () => {
     const several = await site.run(['get', '/get/{text,js*}', '/get/nothing', '/get/logo']);
     expect(several.exitCode).toBe(10);
     expect(several.stdout).toMatch(
@@ -64,7 +64,7 @@ describeCli('meerkat get and stat', (site) => {
     expect(none).toMatchObject({ exitCode: 10, stdout: '', stderr: 'meerkat: there is no znode like /get/x*\n' });
   });
 
-  test('gives programs one object, a list for several, and a line each', async () => {
+  test('prints JSON: an object, an array for several, or one line each', async () => {
     const one = await site.run(['get', '/get/logo', '-o', 'json']);
     expect(JSON.parse(one.stdout)).toMatchObject({
       path: '/get/logo',
@@ -82,7 +82,7 @@ describeCli('meerkat get and stat', (site) => {
     expect(fields.stdout).toMatch(/^\/get\/text\twörds\tutf8\t0x/);
   });
 
-  test('says what a Stat means, and whose an ephemeral znode is', async () => {
+  test('explains a Stat, and names the owner of an ephemeral znode', async () => {
     const { stdout } = await site.run(['stat', '/get/mine']);
     const owner = site.client.session!.id.toString(16);
     expect(stdout).toMatch(new RegExp(`\\nephemeralOwner  0x${owner}  \\(ephemeral: goes with this session.*\\)\\n`));
@@ -101,7 +101,7 @@ describeCli('meerkat get and stat', (site) => {
     });
   });
 
-  test('says that no server is there, and that a path is none', async () => {
+  test('reports that no server is available, and that a path is invalid', async () => {
     const away = await site.run(['get', '/x', '--server', '127.0.0.1:1', '--connect-timeout', '300ms']);
     expect(away).toMatchObject({ exitCode: 3, stdout: '' });
     expect(away.stderr).toMatch(/^meerkat: no server answered .*\n {2}127\.0\.0\.1:1: connection refused/);

@@ -8,7 +8,7 @@ import { meerkatCommand } from '../harness/meerkat-command.ts';
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, type ServerKind, type ServerOptions, ServerProcess } from '../harness/server-process.ts';
 
-/** What a command that has ended has left. */
+/** The result of a command. */
 export interface Ended {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -19,13 +19,13 @@ export interface Ended {
 }
 
 export interface RunOptions {
-  /** Standard input; it is closed behind it. Default: empty. */
+  /** Standard input, closed at its end. Default: empty. */
   readonly input?: string | Uint8Array;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** A command that runs. */
+/** A running command. */
 export class RunningCommand {
   readonly child: ChildProcessWithoutNullStreams;
   readonly ended: Promise<Ended>;
@@ -38,13 +38,13 @@ export class RunningCommand {
     this.child = spawn(program, [...words, ...args], {
       stdio: 'pipe',
       cwd,
-      // Nothing of the user who runs the tests: no profiles, no colours, no server.
+      // Isolated from the user's environment: no profiles, no colours, no server.
       env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...env },
     });
     const { stdin, stdout, stderr } = this.child;
     stdout.on('data', (chunk: Buffer) => this.#onOutput(this.#stdout, chunk));
     stderr.on('data', (chunk: Buffer) => this.#onOutput(this.#stderr, chunk));
-    // A command that does not read its input may end before it is written.
+    // A command that does not read its input may exit before it is written.
     stdin.on('error', () => {});
     if (!keepsInputOpen) stdin.end(input ?? '');
     this.ended = new Promise((resolve) => {
@@ -63,7 +63,7 @@ export class RunningCommand {
     return Buffer.concat(this.#stderr).toString();
   }
 
-  /** Waits until its output has come so far. Rejects when it ends before. */
+  /** Waits for output. Rejects when the command ends before. */
   async until(what: string, holds: (output: { stdout: string; stderr: string }) => boolean): Promise<void> {
     while (!holds(this)) {
       if (this.child.exitCode !== null || this.child.signalCode !== null) {
@@ -125,7 +125,7 @@ export class CliSite {
     return `127.0.0.1:${this.server.port}`;
   }
 
-  /** A directory that goes with the tests. */
+  /** A temporary directory, deleted after the tests. */
   directory(): string {
     const directory = mkdtempSync(join(tmpdir(), 'cli-'));
     this.#directories.push(directory);
@@ -137,7 +137,7 @@ export class CliSite {
     return this.#start(args, options, false).ended;
   }
 
-  /** Starts the command; its input stays open. It is killed at the end of the test, if it still runs. */
+  /** Starts the command with its input open. It is killed at the end of the test if it is still running. */
   start(args: readonly string[], options: RunOptions = {}): RunningCommand {
     return this.#start(args, options, true);
   }
@@ -150,7 +150,7 @@ export class CliSite {
   }
 }
 
-/** The same tests against our server and, where it is installed, Apache's. */
+/** The same tests against our server and, if installed, Apache's. */
 export function describeCli(title: string, body: (site: CliSite) => void, options: ServerOptions = {}): void {
   for (const kind of SERVER_KINDS) {
     const inner = (): void => body(new CliSite(kind, options));

@@ -7,19 +7,19 @@ import { describeWith } from '../harness/peers.ts';
 import { ForeignProgram } from '../recipes/harness.ts';
 import { describeCli, type RunningCommand } from './harness.ts';
 
-/** Says that it runs, and continues until it is told to end. */
+/** Prints that it runs, and continues until it gets SIGTERM. */
 const UNTIL_TOLD = "trap 'echo told; exit 3' TERM; echo runs; while :; do sleep 0.05; done";
-/** Says in a file that it runs, over and over, and cannot be told to end. */
+/** Appends to a file while it runs, and ignores SIGTERM. */
 const STUBBORN = 'trap \'\' TERM; echo runs; while :; do echo "$NAME" >> "$LOG"; sleep 0.02; done';
 
-/** So short that the tests are, and long enough for a busy machine. */
+/** Short for fast tests, but long enough for a busy machine. */
 const SHORT_SESSION = ['--session-timeout', '4s', '--kill-after', '500ms', '--margin', '1s'];
 
 function untilRuns(command: RunningCommand): Promise<void> {
   return command.until('its child runs', ({ stdout }) => stdout.includes('runs\n'));
 }
 
-/** Not dead, nor dead and waiting to be noticed. */
+/** Whether a process exists and is not a zombie. */
 function isAlive(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -60,10 +60,10 @@ describeCli(
       expect(relative).toMatchObject({ exitCode: 2 });
     });
 
-    test('never lets two commands run at the same time, and gives them growing tokens', async () => {
+    test('never lets two commands run at the same time, and gives them increasing tokens', async () => {
       const directory = site.directory();
       const env = { LOCK: join(directory, 'held'), LOG: join(directory, 'log') };
-      // mkdir fails while another holder is there.
+      // mkdir fails while another holder is running.
       const body =
         'mkdir "$LOCK" || echo overlap >> "$LOG"; echo "$MEERKAT_LOCK_TOKEN" >> "$LOG"; sleep 0.1; rmdir "$LOCK"';
       const runs = ['a', 'b', 'c', 'd'].map((id) =>
@@ -76,7 +76,7 @@ describeCli(
       expect(tokens.map(Number)).toEqual(tokens.map(Number).toSorted((a, b) => a - b));
     });
 
-    test('gives up when it is told to, says who has the lock, and exits as it is asked to', async () => {
+    test('stops waiting on a timeout or signal, reports the holder, and exits with the requested code', async () => {
       const holder = site.start(['lock', '--id', 'ann at work', '/busy', '--', 'sh', '-c', UNTIL_TOLD]);
       await untilRuns(holder);
       const [atOnce, later, asked] = await Promise.all([
@@ -99,17 +99,17 @@ describeCli(
       waiting.child.kill('SIGINT');
       expect(await waiting.ended).toMatchObject({ exitCode: 130, stdout: '' });
       expect((await site.client.children('/busy')).children).toHaveLength(1);
-      // A signal is passed on; the lock is there for others once the child has ended.
+      // A signal is passed on; the lock is released once the child has exited.
       holder.child.kill('SIGTERM');
       expect(await holder.ended).toMatchObject({ exitCode: 3, stdout: 'runs\ntold\n' });
       expect((await site.client.children('/busy')).children).toEqual([]);
     });
 
-    test('lets readers in together and writers alone, and gives as many leases as there are', async () => {
+    test('admits concurrent readers but exclusive writers, and grants up to the maximum number of leases', async () => {
       const reader = site.start(['lock', '--read', '/book', '--', 'sh', '-c', UNTIL_TOLD]);
       const lease = site.start(['lock', '--leases', '2', '/limit', '--', 'sh', '-c', UNTIL_TOLD]);
       await Promise.all([untilRuns(reader), untilRuns(lease)]);
-      // An attempt stands in the line for a moment, so these come one after the other.
+      // An attempt is in the queue for a moment, so these run in sequence.
       const books = async (): Promise<readonly (number | null)[]> => [
         (await site.run(['lock', '--no-wait', '--read', '/book', '--', 'true'])).exitCode,
         (await site.run(['lock', '--no-wait', '--write', '/book', '--', 'true'])).exitCode,
@@ -130,7 +130,7 @@ describeCli(
       expect(tooLong.stderr).toContain('leave too little of the session timeout of 10000 ms');
     });
 
-    test('kills a command that does not end before another one gets the lock, when the holder is cut off', async () => {
+    test('when partitioned, kills a command that does not stop before another holder gets the lock', async () => {
       const directory = site.directory();
       const LOG = join(directory, 'log');
       await using proxy = await TcpProxy.start({ target: site.server.port });
@@ -153,7 +153,7 @@ describeCli(
       expect(names.lastIndexOf('first')).toBeLessThan(names.indexOf('second'));
     });
 
-    test('leaves no command behind when it is killed itself', async () => {
+    test('leaves no orphaned command when it is killed itself', async () => {
       const pidFile = join(site.directory(), 'pid');
       const command = site.start(
         [
@@ -174,11 +174,11 @@ describeCli(
       const pid = Number(readFileSync(pidFile, 'utf8'));
       command.child.kill('SIGKILL');
       await untilDead(pid);
-      // Still its own: its session has not ended yet.
+      // The lock is still held: the session has not expired yet.
       expect((await site.client.children('/orphan')).children).toHaveLength(1);
     });
 
-    test('tells a command that its lock was taken away by hand, and ends what it has started as well', async () => {
+    test('stops a command and its children when the lock is deleted by hand', async () => {
       const pidFile = join(site.directory(), 'pid');
       const inner = `sh -c 'trap "" TERM; echo $$ > ${pidFile}; while :; do sleep 0.05; done' & `;
       const command = site.start(['lock', '--kill-after', '300ms', '/taken', '--', 'sh', '-c', inner + UNTIL_TOLD]);
@@ -192,7 +192,7 @@ describeCli(
       await untilDead(Number(readFileSync(pidFile, 'utf8')));
     });
 
-    test('holds on to the lock while the server restarts', async () => {
+    test('keeps the lock while the server restarts', async () => {
       const command = site.start(['lock', '--session-timeout', '60s', '/away', '--', 'sh', '-c', UNTIL_TOLD]);
       await untilRuns(command);
       await site.server.restart();
@@ -215,7 +215,7 @@ describeCli(
   { config: { tickTime: 500, maxSessionTimeout: 60_000 } },
 );
 
-describeWith(['kazoo'], 'meerkat lock beside kazoo', () => {
+describeWith(['kazoo'], 'meerkat lock together with kazoo', () => {
   describeCli('with its layout', (site) => {
     test('waits for a lock that kazoo holds, and gets it next', async () => {
       await using kazoo = await ForeignProgram.python('locks', site.server.port);

@@ -7,18 +7,18 @@ describeCli('meerkat ls', (site) => {
     for (const path of ['/ls', '/ls/b', '/ls/b/two', '/ls/b/one', '/ls/ä']) await site.client.create(path, 'data');
   });
 
-  test('lists names in their order, and with -R everything below, parents first', async () => {
+  test('lists sorted names, and with -R all descendants, parents first', async () => {
     expect(await site.run(['ls', '/ls'])).toMatchObject({ exitCode: 0, stdout: 'b\nä\n', stderr: '' });
     const recursive = await site.run(['ls', '-R', '/ls']);
     expect(recursive.stdout).toBe('/ls\n/ls/b\n/ls/b/one\n/ls/b/two\n/ls/ä\n');
   });
 
-  test('puts a header over each of several parents', async () => {
+  test('prints a header for each of several parents', async () => {
     const { stdout } = await site.run(['ls', '/ls', '/ls/b']);
     expect(stdout).toBe('/ls:\nb\nä\n\n/ls/b:\none\ntwo\n');
   });
 
-  test('tells version, size and children in a table, and whole Stats to programs', async () => {
+  test('prints version, size and children as a table, and whole Stats as JSON', async () => {
     const table = await site.run(['ls', '-s', '/ls']);
     expect(table.stdout).toMatch(/^name {2}version {2}size {2}children {2}modified *\nb {11}0 {3}4 B {9}2 {2}\d{4}-/);
     const json = await site.run(['ls', '-s', '/ls', '-o', 'json']);
@@ -30,7 +30,7 @@ describeCli('meerkat ls', (site) => {
     expect(lines.stdout).toBe('/ls/b\tb\n/ls/ä\tä\n');
   });
 
-  test('takes patterns, and continues behind what is missing or may not be read', async () => {
+  test('accepts patterns, and continues after missing or unreadable znodes', async () => {
     const { client } = site;
     await client.create('/ls-shut');
     await client.create('/ls-shut/open');
@@ -44,7 +44,7 @@ describeCli('meerkat ls', (site) => {
     expect(recursive.stderr).toMatch(/^meerkat: cannot list \/ls-nowhere: .*\nmeerkat: cannot read \/ls-shut\/secret/);
   });
 
-  test('says which znode is missing, with an exit code of its own', async () => {
+  test('reports a missing znode with its own exit code', async () => {
     const missing = await site.run(['ls', '/nowhere']);
     expect(missing).toMatchObject({ exitCode: 10, stdout: '' });
     expect(missing.stderr).toMatch(/^meerkat: cannot list \/nowhere: there is no such znode/);
@@ -58,14 +58,14 @@ describeCli('meerkat ls', (site) => {
     expect(await command.ended).toMatchObject({ stderr: '' });
   });
 
-  test('leaves nothing unsaid when its reader is slow, and ends at once when it is told to', async () => {
+  test('loses no output when its reader is slow, and stops at once on a signal', async () => {
     await site.client.create('/many');
-    // More than a pipe and the buffers of a reader take: some 300 KB.
+    // More than a pipe and the reader's buffers hold: some 300 KB.
     const name = (i: number): string => String(i).padStart(200, 'a-long-name-');
     await Promise.all(Array.from({ length: 1500 }, (_, i) => site.client.create(`/many/${name(i)}`)));
     const slow = site.start(['ls', '/many']);
     slow.child.stdout.pause();
-    // What fits into the pipe is written by now, and the rest waits.
+    // The pipe is full by now, and the rest waits.
     await once(slow.child.stdout, 'readable');
     await new Promise((resolve) => setTimeout(resolve, 500));
     slow.child.stdout.resume();

@@ -49,7 +49,7 @@ async function replaceOne(kinds: readonly ServerKind[], joining: ServerKind): Pr
   ]);
   expect(planned.stdout).toMatch(/start server 4 with the list of the members/);
 
-  // It waits for the server that is to be added.
+  // It waits for the server to be added.
   const applied = run(started, 'apply', ...change, '-o', 'json');
   await started.join(4, joining, [1, 2, 3]);
   expect(await applied).toMatchObject({ exitCode: 0 });
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  'members says what is wrong with what it is asked for',
+  'members reports invalid requests',
   async () => {
     ensemble = await ChangingEnsemble.start(['meerkat', 'meerkat', 'meerkat']);
     for (const words of [

@@ -9,7 +9,7 @@ import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { type Ended, RunningCommand } from './harness.ts';
 
-/* The commands that watch servers, at ports that speak TLS and in ensembles: see monitoring.test.ts for the rest. */
+/* The monitoring commands with TLS and in ensembles; see monitoring.test.ts for the rest. */
 
 const directory = mkdtempSync(join(tmpdir(), 'monitoring-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -22,8 +22,8 @@ function file(name: string, text: string): string {
 
 const run = (...args: string[]): Promise<Ended> => new RunningCommand(args, {}, false).ended;
 
-describeWith(['apache'], 'the commands that watch servers', () => {
-  test.each(SERVER_KINDS)('speak TLS with a server of %s that wants a certificate', async (kind) => {
+describeWith(['apache'], 'the monitoring commands', () => {
+  test.each(SERVER_KINDS)('use TLS with a server of %s that requires a certificate', async (kind) => {
     const authority = new CertificateAuthority();
     const trustStorePath = file(`${kind}-ca.pem`, authority.certificate);
     const keyStorePath = file(`${kind}.pem`, authority.issue('zk', { names: ['IP:127.0.0.1'] }).keyStore);
@@ -40,7 +40,7 @@ describeWith(['apache'], 'the commands that watch servers', () => {
 
     const status = await run('status', ...here, '-o', 'json');
     expect(JSON.parse(status.stdout), status.stderr).toMatchObject([{ role: 'standalone', problem: null }]);
-    // On a busy machine the first requests take so long that `health` says so.
+    // On a busy machine the first requests are so slow that `health` would report them.
     expect(await run('4lw', 'srst', ...here)).toMatchObject({ exitCode: 0 });
     expect(await run('health', ...here)).toMatchObject({ exitCode: 0 });
     expect(JSON.parse((await run('sessions', ...here, '-o', 'json')).stdout)).toMatchObject([{ session }]);
@@ -51,7 +51,7 @@ describeWith(['apache'], 'the commands that watch servers', () => {
     await client.close();
   });
 
-  test('tell roles, sessions and health of a mixed ensemble, and of what is left of it', async () => {
+  test('report roles, sessions and health of a mixed ensemble, also after failures', async () => {
     const ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'apache' }, { kind: 'meerkat' }]);
     try {
       const here = ['--server', ensemble.connectString, '-o', 'json'];

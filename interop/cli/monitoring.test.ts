@@ -11,60 +11,57 @@ function run(...args: string[]): Promise<Ended> {
   return new RunningCommand(args, {}, false).ended;
 }
 
-describeWith(['apache'], 'the commands that watch servers', () => {
-  test.each(SERVER_KINDS)(
-    'tell of a server of %s what it says, and of one that is not there that it is not',
-    async (kind) => {
-      await using server = await ServerProcess.start(kind);
-      const client = await connect({ servers: `127.0.0.1:${server.port}` });
-      const session = `0x${client.session?.id.toString(16)}`;
-      await client.create('/e', 'x', { mode: 'ephemeral' });
-      await client.get('/e', { watch: true });
-      // A busy machine may take longer than the three seconds of the commands.
-      const here = ['--server', `127.0.0.1:${server.port}`, '--timeout', '60s'];
-      const missing = `127.0.0.1:${await freePort()}`;
+describeWith(['apache'], 'the monitoring commands', () => {
+  test.each(SERVER_KINDS)('report on a server of %s, and that another one is down', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    const client = await connect({ servers: `127.0.0.1:${server.port}` });
+    const session = `0x${client.session?.id.toString(16)}`;
+    await client.create('/e', 'x', { mode: 'ephemeral' });
+    await client.get('/e', { watch: true });
+    // A busy machine may take longer than the three seconds of the commands.
+    const here = ['--server', `127.0.0.1:${server.port}`, '--timeout', '60s'];
+    const missing = `127.0.0.1:${await freePort()}`;
 
-      const status = await run('status', ...here, '-o', 'json');
-      expect(status.exitCode).toBe(0);
-      expect(JSON.parse(status.stdout)).toMatchObject([{ role: 'standalone', lag: 0, problem: null, znodes: 6 }]);
-      expect((await run('status', ...here)).stdout).toMatch(
-        /^server +role +version .*\n127\.0\.0\.1:\d+ +standalone +3\./,
-      );
+    const status = await run('status', ...here, '-o', 'json');
+    expect(status.exitCode).toBe(0);
+    expect(JSON.parse(status.stdout)).toMatchObject([{ role: 'standalone', lag: 0, problem: null, znodes: 6 }]);
+    expect((await run('status', ...here)).stdout).toMatch(
+      /^server +role +version .*\n127\.0\.0\.1:\d+ +standalone +3\./,
+    );
 
-      // On a busy machine the first requests take so long that `health` says so.
-      expect(await run('4lw', 'srst', ...here)).toMatchObject({ exitCode: 0, stdout: 'Server stats reset.\n' });
-      expect(await run('health', ...here)).toMatchObject({ exitCode: 0 });
-      const half = await run('health', '--server', `127.0.0.1:${server.port},${missing}`, '--timeout', '60s');
-      expect(half.exitCode).toBe(1);
-      expect(half.stdout).toContain(`${missing}: nobody listens there`);
-      expect(await run('health', '--server', missing)).toMatchObject({ exitCode: 3 });
+    // On a busy machine the first requests are so slow that `health` would report them.
+    expect(await run('4lw', 'srst', ...here)).toMatchObject({ exitCode: 0, stdout: 'Server stats reset.\n' });
+    expect(await run('health', ...here)).toMatchObject({ exitCode: 0 });
+    const half = await run('health', '--server', `127.0.0.1:${server.port},${missing}`, '--timeout', '60s');
+    expect(half.exitCode).toBe(1);
+    expect(half.stdout).toContain(`${missing}: nobody listens there`);
+    expect(await run('health', '--server', missing)).toMatchObject({ exitCode: 3 });
 
-      const sessions = await run('sessions', ...here, '-o', 'json');
-      expect(JSON.parse(sessions.stdout)).toMatchObject([
-        { session, lastOperation: expect.any(String), timeoutMs: expect.any(Number) },
-      ]);
-      const ephemerals = await run('ephemerals', ...here, '-o', 'fields');
-      expect(ephemerals.stdout).toBe(`/e\t${session}\n`);
-      const watches = await run('watches', ...here, '-o', 'json', '--session', session);
-      expect(JSON.parse(watches.stdout)).toMatchObject([{ path: '/e', session }]);
+    const sessions = await run('sessions', ...here, '-o', 'json');
+    expect(JSON.parse(sessions.stdout)).toMatchObject([
+      { session, lastOperation: expect.any(String), timeoutMs: expect.any(Number) },
+    ]);
+    const ephemerals = await run('ephemerals', ...here, '-o', 'fields');
+    expect(ephemerals.stdout).toBe(`/e\t${session}\n`);
+    const watches = await run('watches', ...here, '-o', 'json', '--session', session);
+    expect(JSON.parse(watches.stdout)).toMatchObject([{ path: '/e', session }]);
 
-      const word = await run('4lw', 'ruok', ...here);
-      expect(word).toMatchObject({ exitCode: 0, stdout: 'imok\n' });
-      expect(await run('4lw', 'nope!', ...here)).toMatchObject({ exitCode: 2 });
-      const once = await run('top', '--count', '2', '--every', '50ms', '--timeout', '60s', ...here);
-      expect(once.stdout).toMatch(/^1 of 1 servers serve · \d+ requests\/s · \d+ connections\n/);
-      await client.close();
-    },
-  );
+    const word = await run('4lw', 'ruok', ...here);
+    expect(word).toMatchObject({ exitCode: 0, stdout: 'imok\n' });
+    expect(await run('4lw', 'nope!', ...here)).toMatchObject({ exitCode: 2 });
+    const once = await run('top', '--count', '2', '--every', '50ms', '--timeout', '60s', ...here);
+    expect(once.stdout).toMatch(/^1 of 1 servers serve · \d+ requests\/s · \d+ connections\n/);
+    await client.close();
+  });
 
-  test('a word that a server does not allow is told with what to do', async () => {
+  test('a word that a server does not allow is reported with what to do', async () => {
     await using server = await ServerProcess.start('meerkat', { config: { '4lw.commands.whitelist': 'srvr' } });
     const ended = await run('sessions', '--server', `127.0.0.1:${server.port}`);
     expect(ended.exitCode).toBe(3);
     expect(ended.stderr).toContain('does not allow cons: add it to 4lw.commands.whitelist');
   });
 
-  test('who-blocks tells who holds a lock and who waits for it', async () => {
+  test('who-blocks shows the holder and the waiters of a lock', async () => {
     await using server = await ServerProcess.start('meerkat');
     const servers = `127.0.0.1:${server.port}`;
     const holder = await connect({ servers });
@@ -87,11 +84,11 @@ describeWith(['apache'], 'the commands that watch servers', () => {
 });
 
 describeWith(['tmux'], 'top in a terminal of 80 × 24', () => {
-  test('draws one screen over and over, in which every line fits', async () => {
+  test('redraws one screen, in which every line fits', async () => {
     await using server = await ServerProcess.start('meerkat');
     const args = [...MEERKAT_COMMAND, 'top', '--server', `127.0.0.1:${server.port}`, '--every', '100ms'];
     await using terminal = await Terminal.start(args, { HOME: '/nonexistent' });
-    // A look may fall into the moment in which it is drawn again.
+    // The screen may be read while it is redrawn.
     const plot = /requests\/s +latency, ms\n127\.0\.0\.1:\d+ +[▁-█]{4}/;
     const row = /^127\.0\.0\.1:\d+ +standalone +\d+ +[\d.]+ +\d+ +\d+ +\d+ +0 +5$/m;
     const screen = await terminal.until('a plot and a row', (text) => plot.test(text) && row.test(text));

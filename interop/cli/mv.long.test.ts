@@ -36,7 +36,7 @@ describeCli('meerkat mv', (site) => {
     expect(root?.czxid).toBe(child?.czxid);
   });
 
-  test('moves several znodes into another one, and shows it before', async () => {
+  test('moves several znodes into another one, and shows a preview', async () => {
     const dry = await site.run(['mv', '/mv/job-*', '/mv/a', '/mv/done/', '-n', '-o', 'ndjson']);
     expect(dry.stdout).toBe(
       '{"from":"/mv/job-1","to":"/mv/done/job-1","znodes":1,"atomic":true}\n' +
@@ -50,7 +50,7 @@ describeCli('meerkat mv', (site) => {
     expect((await site.client.children('/mv/done')).children.toSorted()).toEqual(['job-1', 'job-2']);
   });
 
-  test('copies, compares and deletes what is more than one request, and says so', async () => {
+  test('copies, compares and deletes trees that exceed one request, and says so', async () => {
     for (const name of ['one', 'two', 'three'])
       await site.client.create(`/mv/a/${name}`, new Uint8Array(250_000).fill(7));
     const moved = await site.run(['mv', '/mv/a', '/mv/big', '-o', 'ndjson']);
@@ -64,7 +64,7 @@ describeCli('meerkat mv', (site) => {
     expect(await textOf('/mv/big/b/c')).toBe('data of /mv/a/b/c');
   });
 
-  test('moves nothing when something stands in its way, and says what', async () => {
+  test('moves nothing when the target exists, and says so', async () => {
     const before = await tree('/mv');
     const exists = await site.run(['mv', '/mv/a', '/mv/done']);
     expect(exists).toMatchObject({ exitCode: 11, stdout: '' });

@@ -18,9 +18,9 @@ import { ServerProcess } from '../harness/server-process.ts';
 import { findSteps, isAsExpected, trimmed } from './console-blocks.ts';
 
 /*
- * Plays the `console` blocks of the pages about the command, from top to bottom, against a fresh server of ours for each
- * page. Each `$` line is run by a sh of its own, in one empty directory, which is the home directory as well; `meerkat` is
- * on the PATH, MEERKAT_SERVER is set, and `$?` is the exit code of the line before.
+ * Runs the `console` blocks of the pages about the command, from top to bottom, against a fresh server for each page.
+ * Each `$` line is run by its own sh, in one empty directory, which is also the home directory; `meerkat` is on the
+ * PATH, MEERKAT_SERVER is set, and `$?` is the exit code of the previous line.
  */
 const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
 
@@ -37,7 +37,7 @@ describe.each(pages)('docs/%s', (page) => {
     for (const { line, command, expected } of steps) {
       const ended = await home.run(command, exitCode);
       exitCode = ended.exitCode;
-      // All steps are told, so that a page is mended in one go.
+      // All mismatches are reported at once.
       if (isAsExpected(ended.printed, expected)) continue;
       expect.soft(trimmed(ended.printed), `docs/${page}:${line}: $ ${command}`).toBe(trimmed(expected));
     }
@@ -45,7 +45,7 @@ describe.each(pages)('docs/%s', (page) => {
 });
 
 describe('a console block', () => {
-  test('has commands of one or more lines, each with what it prints', () => {
+  test('has commands of one or more lines, each with its output', () => {
     const page = 'Text\n\n```console\n$ one\n1\n\n2\n\n$ two <<END\n> a\n> END\n> 3\n```\n\n```\n$ none\n```\n';
     expect(findSteps(page)).toEqual([
       { line: 4, command: 'one', expected: '1\n\n2' },
@@ -54,7 +54,7 @@ describe('a console block', () => {
     expect(() => findSteps('```console\n1\n$ one\n```')).toThrow('line 1: ');
   });
 
-  test('leaves out with … what is different every time', () => {
+  test('replaces varying output with …', () => {
     expect(isAsExpected('zxid 0x1f (now)  \n', 'zxid 0x… (now)')).toBe(true);
     expect(isAsExpected('zxid 0x1f\nmore\n', 'zxid 0x…')).toBe(false);
     expect(isAsExpected('a\nb\nc\n', 'a\n…\nc')).toBe(true);
@@ -72,7 +72,7 @@ function listPages(): string[] {
   return ['cli.md', ...pages.sort().map((name) => `cli/${name}`)].filter((page) => existsSync(join(DOCS, page)));
 }
 
-/** Where the commands of one page are typed. */
+/** The environment of the commands of one page. */
 class Home implements Disposable {
   readonly #directory: string = mkdtempSync(join(tmpdir(), 'pages-'));
   readonly #env: Readonly<Record<string, string>>;
@@ -95,7 +95,7 @@ class Home implements Disposable {
     };
   }
 
-  /** Runs a command to its end, that of what it left in the background included. */
+  /** Runs a command to completion, including its background processes. */
   run(command: string, lastExitCode: number): Promise<{ exitCode: number; printed: string }> {
     const child = spawn('sh', ['-c', `exec 2>&1\n(exit ${lastExitCode})\n${command}`], {
       cwd: this.#env['HOME'],

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { CliSite } from './harness.ts';
 
-/* What was, who changed it, and back: asked of the admin port, of the directory of the running server, and of a backup. */
+/* Past states, their authors, and undo: from the admin port, the directory of the running server, and a backup. */
 
 describe('the past of a service', () => {
   const site = new CliSite('meerkat', { hasAdmin: true });
 
-  test('is shown, told and written back, from the admin port, the directory and a backup', async () => {
+  test('is shown, listed and restored, from the admin port, the directory and a backup', async () => {
     const { client, server } = site;
     await client.create('/past', 'one');
     const created = client.lastZxid;
@@ -78,7 +78,7 @@ describe('the past of a service', () => {
     expect(again.stderr).toContain('was changed since');
   });
 
-  test('is kept from those whom the admin port refuses', async () => {
+  test('is hidden from clients that the admin port refuses', async () => {
     const { client, server } = site;
     const admin = `127.0.0.1:${server.adminPort}`;
     await client.setAcl('/', [{ scheme: 'world', id: 'anyone', perms: 15 }]);

@@ -11,7 +11,7 @@ describeCli(
       for (const path of ['/q', '/q/a', '/q/a/b', '/r', '/r/a']) await site.client.create(path, '12345');
     });
 
-    test('writes limits as ZooKeeper has them, which the server counts and keeps', async () => {
+    test("writes limits in ZooKeeper's format, which the server enforces", async () => {
       const set = await site.run(['quota', 'set', '/q', '-n', '2', '-N', '4', '-b', '64K', '--hard-bytes', '20']);
       expect(set).toMatchObject({ exitCode: 0 });
       expect(set.stdout).toBe(
@@ -28,7 +28,7 @@ describeCli(
       expect(await textOf('/zookeeper/quota/q/zookeeper_stats')).toMatch(/^count=4,bytes=20/);
     });
 
-    test('shows which quota a znode counts to, and all of them', async () => {
+    test('shows the quota that applies to a znode, and all quotas', async () => {
       await site.run(['quota', 'set', '/r/a', '-n', '10', '-q']);
       const all = await site.run(['quota', '-o', 'json']);
       expect(JSON.parse(all.stdout)).toEqual([
@@ -45,7 +45,7 @@ describeCli(
       });
     });
 
-    test('takes away one limit, or the quota with everything that it had made', async () => {
+    test('removes one limit, or the quota with all znodes created for it', async () => {
       expect(await site.run(['quota', 'remove', '-N', '/q'])).toMatchObject({ exitCode: 0, stderr: '' });
       expect(await limitsOf('/q')).toBe('count=2,bytes=65536=;byteHardLimit=20');
       expect(await site.run(['quota', 'set', '/q', '-n', 'none', '-B', '1M'])).toMatchObject({ exitCode: 0 });
@@ -59,7 +59,7 @@ describeCli(
       expect(none.stderr).toMatch(/^meerkat: \/q has no quota of its own/);
     });
 
-    test('says what cannot be', async () => {
+    test('reports invalid requests', async () => {
       await site.run(['quota', 'set', '/r', '-n', '10', '-q']);
       const nested = await site.run(['quota', 'set', '/r/a', '-n', '3']);
       expect(nested).toMatchObject({ exitCode: 18, stdout: '' });

@@ -10,7 +10,7 @@ describeCli('meerkat rm', (site) => {
 
   const children = async (path: string) => (await site.client.children(path)).children.toSorted();
 
-  test('deletes znodes without children, by names and patterns, and by the version', async () => {
+  test('deletes znodes without children, by name, pattern and version', async () => {
     expect(await site.run(['rm', '/rm/keep', '-v', '3'])).toMatchObject({ exitCode: 13, stdout: '' });
     expect(await site.run(['rm', '/rm/keep', '-v', '0'])).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     const several = await site.run(['rm', '/rm/job-*', '/rm/a/b/c', '-o', 'ndjson']);
@@ -27,7 +27,7 @@ describeCli('meerkat rm', (site) => {
     expect(parent.stderr).toBe('meerkat: cannot delete /rm/a: the znode has children; -r deletes them too\n');
   });
 
-  test('deletes trees, says how many znodes they were, and shows it before', async () => {
+  test('deletes trees, reports the number of znodes, and shows a preview', async () => {
     const dry = await site.run(['rm', '-rn', '/rm/a', '/rm/a/b', '/rm/job-*']);
     expect(dry).toMatchObject({ exitCode: 0, stdout: '/rm/a\n/rm/a/b\n/rm/a/b/c\n/rm/job-1\n/rm/job-2\n' });
     expect(dry.stderr).toBe('5 znodes would be deleted; nothing was\n');
@@ -47,7 +47,7 @@ describeCli('meerkat rm', (site) => {
     expect(json.stderr).toBe('');
   });
 
-  test('says what is missing, deletes the others, and takes no offence with -f', async () => {
+  test('reports missing znodes, deletes the others, and ignores missing ones with -f', async () => {
     const some = await site.run(['rm', '/rm/no', '/rm/keep', '/rm/none']);
     expect(some).toMatchObject({ exitCode: 10, stdout: '' });
     expect(some.stderr).toBe(
@@ -65,7 +65,7 @@ describeCli('meerkat rm', (site) => {
     });
   });
 
-  test('refuses the root and what the service needs, below a chroot too', async () => {
+  test('refuses the root and the znodes of the service, also below a chroot', async () => {
     expect(await site.run(['rm', '-r', '/'])).toMatchObject({
       exitCode: 2,
       stderr: "meerkat: the root cannot be deleted; name the znodes below it, as '/*' does all of them\n",
@@ -80,7 +80,7 @@ describeCli('meerkat rm', (site) => {
     expect(all.stdout).not.toContain('/zookeeper');
   });
 
-  test('says that no server answers', async () => {
+  test('reports that no server answers', async () => {
     const away = await site.run(['rm', '/rm', '--server', '127.0.0.1:1', '--connect-timeout', '200ms']);
     expect(away).toMatchObject({ exitCode: 3 });
   });
@@ -94,7 +94,7 @@ describeCli('meerkat rm', (site) => {
       ['shell', '-c', 'deleteall /rm/a'],
       /^stopped: deleted at least ([\d,]+) znodes; of \/rm\/a, at most ([\d,]+) are left\n/,
     ],
-  ])('%j says how far it came when it is interrupted', async (words, told) => {
+  ])('%j reports its progress when interrupted', async (words, told) => {
     for (let i = 0; i < 5; i++) {
       await Promise.all(Array.from({ length: 1000 }, (_, j) => site.client.create(`/rm/a/${i}-${j}`)));
     }
@@ -106,7 +106,7 @@ describeCli('meerkat rm', (site) => {
     const ended = await running.ended;
     expect(ended.exitCode).toBe(130);
     const left = await childrenOfA();
-    // A machine that is fast enough has done it all; the exit code tells the interruption all the same.
+    // A fast machine may have finished; the exit code reports the interruption anyway.
     if (left > 0) {
       expect(ended.stderr).toMatch(told);
       const numbers = (told.exec(ended.stderr) ?? []).slice(1).map((text) => Number(text.replaceAll(',', '')));

@@ -8,7 +8,7 @@ import { describeWith } from '../harness/peers.ts';
 import { SUPER_CREDENTIALS } from '../harness/server-process.ts';
 import { CliSite } from './harness.ts';
 
-/** The lines of znodes: the header tells the root, which is another one in each place. */
+/** The lines of znodes, without the header, which names the root and so differs. */
 function znodesOf(file: string): readonly string[] {
   return readFileSync(file, 'utf8').trimEnd().split('\n').slice(1);
 }
@@ -34,7 +34,7 @@ describeWith(['apache'], 'trees between our server and that of Apache, through f
   test.each([
     ['ours', 'theirs'],
     ['theirs', 'ours'],
-  ] as const)('what is exported from %s, imported into %s and exported again is equal in everything', async (a, b) => {
+  ] as const)('an export from %s, imported into %s and exported again, is identical', async (a, b) => {
     const [from, to] = [sites[a], sites[b]];
     const tree = arbitraryTree({ letters: ODD_LETTERS, znodesMax: 80 });
     await fc.assert(
@@ -49,14 +49,14 @@ describeWith(['apache'], 'trees between our server and that of Apache, through f
         expect(znodesOf(file('second'))).toEqual(znodesOf(file('first')));
         expect(znodesOf(file('first'))).toHaveLength(entries.length + 1);
 
-        // The same through a directory, and back to where it came from.
+        // The same through a directory, and back to the origin.
         await succeed(to, 'export', root, '--dir', file('unpacked'));
         await succeed(from, 'import', file('unpacked'), `${root}-again`);
         await succeed(from, 'export', `${root}-again`, file('third'), '--no-stat');
         expect(znodesOf(file('third'))).toEqual(znodesOf(file('first')));
         await succeed(from, 'diff', root, `zk://${to.address}${root}`);
       }),
-      // A run starts seven commands: few of them, with large trees.
+      // A run starts seven commands, so a few runs with large trees.
       { numRuns: 3, endOnFailure: true },
     );
   });

@@ -11,7 +11,7 @@ describeCli('meerkat create and set', (site) => {
     await site.client.create('/w');
   });
 
-  test('create prints the path that it made: of a sequential znode, of missing parents, of bytes from a file', async () => {
+  test('create prints the path: of a sequential znode, with missing parents, with data from a file', async () => {
     expect(await site.run(['create', '/w/text', 'on'])).toMatchObject({ exitCode: 0, stdout: '/w/text\n', stderr: '' });
     expect(text((await site.client.get('/w/text')).data)).toBe('on');
     const { stdout } = await site.run(['create', '-s', '/w/job-', 'x']);
@@ -28,14 +28,14 @@ describeCli('meerkat create and set', (site) => {
     expect(gone.stderr).toMatch(/cannot read the data of --file .*: there is no such file/);
   });
 
-  test('create tells programs the Stat, and whether the znode is new', async () => {
+  test('create prints the Stat as JSON, and whether the znode is new', async () => {
     const first = await site.run(['create', '--or-set', '/w/or', '{"a":1}', '--json', '-o', 'json']);
     expect(JSON.parse(first.stdout)).toMatchObject({ path: '/w/or', created: true, version: 0, dataLength: 7 });
     const second = await site.run(['create', '--or-set', '/w/or', '00ff', '--hex', '-o', 'ndjson']);
     expect(JSON.parse(second.stdout)).toMatchObject({ path: '/w/or', created: false, version: 1, dataLength: 2 });
   });
 
-  test('create gives a znode its ACL, as zkCli has it too', async () => {
+  test('create sets the ACL, also in the syntax of zkCli', async () => {
     await site.run(['create', '/w/acl', 'x', 'world:anyone:r,ip:127.0.0.1:cdrwa']);
     expect((await site.client.getAcl('/w/acl')).acl).toEqual([
       { scheme: 'world', id: 'anyone', perms: 1 },
@@ -48,7 +48,7 @@ describeCli('meerkat create and set', (site) => {
     expect(bad.stderr).toMatch(/"xyz" are no permissions/);
   });
 
-  test('an ephemeral znode goes with the command, which says so, and stays as long as the command is held', async () => {
+  test('an ephemeral znode is deleted when the command exits, which says so, and --hold keeps it', async () => {
     const oneShot = await site.run(['create', '-e', '/w/e']);
     expect(oneShot).toMatchObject({ exitCode: 0, stdout: '/w/e\n' });
     expect(oneShot.stderr).toMatch(/goes now, with the session of this command; --hold keeps it/);
@@ -66,7 +66,7 @@ describeCli('meerkat create and set', (site) => {
     expect(await site.client.exists('/w/e')).toBeNull();
   });
 
-  test('create says what stands in its way', async () => {
+  test('create reports why it fails', async () => {
     const exists = await site.run(['create', '/w', 'x']);
     expect(exists).toMatchObject({ exitCode: 11, stdout: '' });
     expect(exists.stderr).toMatch(/^meerkat: cannot create \/w: the znode exists already; "set" changes it/);
@@ -85,7 +85,7 @@ describeCli('meerkat create and set', (site) => {
     expect(absent.stderr).toContain('there is no such file or directory');
   });
 
-  test('set writes text, bytes and what comes in by a pipe, packed if it is asked to', async () => {
+  test('set writes text, bytes and piped input, compressed on demand', async () => {
     expect(await site.run(['set', '/w/text', 'off'])).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     expect(text((await site.client.get('/w/text')).data)).toBe('off');
     await site.run(['set', '/w/text', '-', '--gzip'], { input: 'a line\n' });
@@ -102,7 +102,7 @@ describeCli('meerkat create and set', (site) => {
     expect((await site.client.get('/w/text')).stat.version).toBe(5);
   });
 
-  test('set goes by the version, and creates what is missing only when told to', async () => {
+  test('set checks the version, and creates missing znodes only on demand', async () => {
     await site.client.create('/w/v', '');
     expect(await site.run(['set', '/w/v', 'a', '--if-version', '0'])).toMatchObject({ exitCode: 0 });
     const changed = await site.run(['set', '/w/v', 'b', '-v', '0']);
@@ -115,7 +115,7 @@ describeCli('meerkat create and set', (site) => {
     expect(await site.run(['set', '/w/v'])).toMatchObject({ exitCode: 2 });
   });
 
-  test('set says that no server answers, stops reading at Ctrl-C, and ignores a closed pipe', async () => {
+  test('set reports that no server answers, stops reading at Ctrl-C, and ignores a closed pipe', async () => {
     const away = await site.run(['set', '/w/v', 'x', '--server', '127.0.0.1:1', '--connect-timeout', '200ms']);
     expect(away).toMatchObject({ exitCode: 3, stdout: '' });
     const reading = site.start(['set', '/w/v', '-']);
@@ -129,7 +129,7 @@ describeCli('meerkat create and set', (site) => {
     expect(text((await site.client.get('/w/v')).data)).toBe('c');
   });
 
-  test('create ends the command that it runs when the session of the znode is lost', async () => {
+  test('create stops the command that it runs when the session of the znode is lost', async () => {
     const line = 'echo runs; sleep 600; echo slept';
     const held = site.start(['create', '-e', '/w/lost', '--session-timeout', '1s', '--while', line]);
     await held.until('the command runs', ({ stdout }) => stdout.includes('runs'));
@@ -143,7 +143,7 @@ describeCli('meerkat create and set', (site) => {
   });
 });
 
-/** More than a pipe holds has been taken from us: the reader has come so far. */
+/** Resolves when more than a pipe's capacity has been read from us. */
 function waitUntilReading({ child }: RunningCommand): Promise<void> {
   return new Promise((resolve) => child.stdin.write(new Uint8Array(1024 * 1024), () => resolve()));
 }

@@ -12,13 +12,13 @@ import { findScreens, type ScreenStep } from './shell/screens.ts';
 import { Terminal } from './shell/terminal.ts';
 
 const PAGE = fileURLToPath(new URL('../../docs/cli/shell.md', import.meta.url));
-/** The address of the page. */
+/** The address shown on the page. */
 const SHOWN_ADDRESS = '127.0.0.1:2181';
-/** A prompt with nothing typed behind it: of the shell, of a value that continues, of sh. */
+/** An empty prompt: of the shell, of a multi-line value, or of sh. */
 const PROMPT = /^(?:\[.*\]|\S{0,5}>|\$)$/;
 
 describeWith(['tmux'], 'docs/cli/shell.md', () => {
-  test('shows what a terminal shows', async () => {
+  test('matches the screens of a terminal', async () => {
     const screens = findScreens(readFileSync(PAGE, 'utf8'));
     expect(screens.length).toBeGreaterThan(3);
     await using server = await ServerProcess.start('meerkat', { config: { tickTime: 500, maxSessionTimeout: 3000 } });
@@ -27,7 +27,7 @@ describeWith(['tmux'], 'docs/cli/shell.md', () => {
     await using terminal = await Terminal.start(['sh'], { ...home.env, PS1: '$ ', MEERKAT_SERVER: address });
     const shown = (screen: string): string => screen.replaceAll(address, SHOWN_ADDRESS);
     for (const [i, { line, steps, expected }] of screens.entries()) {
-      // What is still being typed goes, and so does the last screen.
+      // Clears the input line and the screen.
       if (i > 0) await terminal.press('C-a', 'C-k', 'C-l');
       for (const step of steps) await take(step, terminal, server);
       try {
@@ -73,7 +73,7 @@ function lastLine(screen: string): string {
   return screen.slice(screen.lastIndexOf('\n') + 1);
 }
 
-/** Where the shell of the page is started. */
+/** The environment of the shell of the page. */
 class Home implements Disposable {
   readonly env: Readonly<Record<string, string>>;
   readonly #directory: string = mkdtempSync(join(tmpdir(), 'screens-'));

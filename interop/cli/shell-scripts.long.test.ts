@@ -12,7 +12,7 @@ describeCli('meerkat shell without a terminal', (site) => {
     await site.client.create('/s/child', new Uint8Array([0, 255, 1]));
   });
 
-  test('runs the lines of -c in one session, and continues behind a failure', async () => {
+  test('runs the lines of -c in one session, and continues after a failure', async () => {
     const { exitCode, stdout, stderr } = await site.run([
       'shell',
       '-c',
@@ -39,7 +39,7 @@ describeCli('meerkat shell without a terminal', (site) => {
     });
   });
 
-  test('answers each line as it comes, and takes values of several lines', async () => {
+  test('answers each line at once, and accepts multi-line values', async () => {
     const shell = site.start(['shell']);
     const send = (text: string): void => void shell.child.stdin.write(text);
     send('pwd\ncd /s; pwd\nset chi');
@@ -57,14 +57,14 @@ describeCli('meerkat shell without a terminal', (site) => {
     expect(await shell.ended).toMatchObject({ exitCode: 2 });
   });
 
-  test('gives the exact bytes of a value, and standard input to the lines of -c', async () => {
+  test('writes the exact bytes of a value, and passes standard input to the lines of -c', async () => {
     const { bytes } = await site.run(['shell', '-c', 'get /s/child --as raw']);
     expect([...bytes]).toEqual([0, 255, 1]);
     const set = await site.run(['shell', '-c', 'set /s -; get /s --as raw'], { input: new Uint8Array([7, 0]) });
     expect([...set.bytes]).toEqual([7, 0]);
   });
 
-  test('refuses input that ends too soon, and tells mistakes with the line', async () => {
+  test('refuses truncated input, and reports errors with the line', async () => {
     const open = await site.run(['shell'], { input: 'pwd\nset /s "never closed\nget /s\n' });
     expect(open).toMatchObject({ exitCode: 2, stdout: '/\n' });
     expect(open.stderr).toContain('the input ends too soon: the quote " is open');
@@ -75,13 +75,13 @@ describeCli('meerkat shell without a terminal', (site) => {
     expect(mistake.stderr).toMatch(/^meerkat: line 2: get: missing required argument/);
   });
 
-  test('takes a line of a megabyte as any other', async () => {
+  test('accepts a line of a megabyte', async () => {
     const name = 'x'.repeat(1_000_000);
     const { exitCode, stdout } = await site.run(['shell'], { input: `get /${name}\n${name}\nls /s\n` });
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: 'child\n' });
   });
 
-  test('passes its options on to each line, and does without a server where a line does', async () => {
+  test('applies its options to each line, and connects only if a line needs it', async () => {
     const json = await site.run(['shell', '-o', 'ndjson', '-c', 'ls /s; ls /s -o fields; pwd']);
     expect(json.stdout).toBe('{"path":"/s/child","name":"child"}\n/s/child\tchild\n{"path":"/"}\n');
     const away = { env: { MEERKAT_SERVER: '127.0.0.1:1' } };
@@ -108,9 +108,9 @@ describeCli('meerkat shell without a terminal', (site) => {
   });
 });
 
-/** An ensemble of one takes an observer in, whether it runs or not. */
+/** An ensemble of one accepts an observer even if it is not running. */
 describeWith(['apache'], "reconfig in the shell, on Apache's server", () => {
-  test('changes the members of the ensemble, and tells the new ones', async () => {
+  test('changes the members of the ensemble, and prints the new ones', async () => {
     const ensemble = await Ensemble.start([{ kind: 'apache' }], { standaloneEnabled: false, reconfigEnabled: true });
     try {
       const [quorumPort, electionPort] = [await freePort(), await freePort()];

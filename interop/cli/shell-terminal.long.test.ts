@@ -55,14 +55,14 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     await untilLast(`${prompt()} getAllChildrenNumber /many/`);
     await terminal.press('Enter');
     await terminal.until('the count', (screen) => screen.endsWith(`\n3000\n${prompt()}`));
-    // Thousands: as far as they agree, and then the first of them.
+    // Thousands of candidates: completes their common prefix, then lists the first ones.
     await terminal.type('get /many/ch');
     await terminal.press('Tab');
     await untilLast(`${prompt()} get /many/child-`);
     await terminal.press('Tab', 'Tab');
     await terminal.until('the list', (screen) => screen.includes('… 2900 more') && screen.includes('child-1000'));
     await terminal.press('C-c');
-    // Names that need quotes or escapes get them; what is relative is below the current znode.
+    // Names are quoted or escaped as needed; relative paths are below the current znode.
     await terminal.enter('cd /app');
     await untilLast(prompt('/app'));
     await terminal.type('get w');
@@ -109,16 +109,16 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     terminal = await start();
     await terminal.press('Up', 'Up', 'Up', 'Up');
     await untilLast(`${prompt()} get /app`);
-    // A command of several lines is one entry, as it was typed.
+    // A multi-line command is one entry, as typed.
     await terminal.press('Up');
-    // Node.js 24 marks the lines behind the first.
+    // Node.js 24 marks the continuation lines.
     const whole = 'set /app <<END\n{"on":\n true}\nEND';
     await terminal.until('the whole command', (screen) => screen.replaceAll('\n| ', '\n').endsWith(whole));
     await terminal.press('Enter');
     await untilLast(prompt());
   });
 
-  test('tells events above the line that is being typed, however long it is', async () => {
+  test('prints events above the input line, however long it is', async () => {
     await terminal.enter('addWatch /app');
     await terminal.enter('get -w /app/config');
     await terminal.until('the value', (screen) => screen.endsWith(`\ndata\n${prompt()}`));
@@ -126,7 +126,7 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     await terminal.type(typed);
     await terminal.until('the line', (screen) => withoutBlanks(screen).endsWith(withoutBlanks(typed)));
     await client.set('/app/config', 'changed');
-    // The line is drawn again after the events.
+    // The line is redrawn after the events.
     const line = withoutBlanks(`${prompt()}${typed}`);
     const screen = await terminal.until(
       'both events above the line',
@@ -147,7 +147,7 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     expect(silent.split('WATCHER::')).toHaveLength(3);
   });
 
-  test('Ctrl-C stops a command, clears a line, and twice on an empty one leaves', async () => {
+  test('Ctrl-C stops a command or clears a line; twice on an empty line exits', async () => {
     await terminal.enter('wait /never; pwd');
     await terminal.until('it waits', (screen) => screen.includes('waiting: '));
     await terminal.press('C-c');
@@ -167,7 +167,7 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     await terminal.untilCooked();
   });
 
-  test('takes pasted lines one after the other, and leaves the terminal to commands that ask', async () => {
+  test('runs pasted lines in sequence, and leaves the terminal to commands that prompt', async () => {
     await terminal.paste('create /p\ncreate /p/q\nls /p\nget /p/');
     await terminal.until('the three commands', (screen) => screen.includes('Created /p/q\nq\n'));
     await terminal.type('q');
@@ -200,7 +200,7 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     await server.pause();
     await untilLast(`${prompt('/', 'SUSPENDED')} ls /`);
     await untilLast(`${prompt('/', 'LOST')} ls /`);
-    // Its sessions are over when it comes back without its data.
+    // Its sessions are lost when it restarts without its data.
     await server.kill();
     rmSync(server.dataDirectory, { recursive: true });
     await server.restart();
@@ -213,7 +213,7 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
   });
 });
 
-/** The terminal breaks lines anywhere. */
+/** Removes all whitespace, because the terminal wraps lines anywhere. */
 function withoutBlanks(text: string): string {
   return text.replaceAll(/\s/g, '');
 }

@@ -2,12 +2,12 @@ import { beforeAll, expect, test } from 'vitest';
 import { describeCli, type Ended } from './harness.ts';
 import { SESSION_SCRIPT } from './shell/session-script.ts';
 
-/** What a line prints that marks the end of what another one has printed: `3 - history 1`. */
+/** Command whose output, `3 - history 1`, marks the end of the previous line's output. */
 const MARKER = 'history 1';
 
 describeCli('meerkat shell', (site) => {
   let ended: Ended;
-  /** What each line of the script has printed on standard output, its events taken out. */
+  /** Standard output of each line of the script, without events. */
   let answers: readonly string[];
   let messages: ReadonlyMap<number, string>;
   /** The number of the first line of each command in the input. */
@@ -33,20 +33,20 @@ describeCli('meerkat shell', (site) => {
     else expect(message).toMatch(fails);
   });
 
-  test('tells the events of watches, and those only', () => {
+  test('prints the events of watches, and no others', () => {
     const told = ended.stdout.split('\n').filter((line) => line.includes('WATCHER::'));
     const expected = SESSION_SCRIPT.flatMap(({ events = [] }) => events);
     expect(told.map((line) => /type:\S+ path:\S+/.exec(line)?.[0])).toEqual(expected);
   });
 
-  test('ends with the code of the last line that failed, and runs nothing behind quit', () => {
+  test('exits with the code of the last line that failed, and runs nothing after quit', () => {
     expect(ended.exitCode).toBe(3);
     expect(answers).toHaveLength(SESSION_SCRIPT.length + 1);
     expect(answers.at(-1)).toBe('');
   });
 });
 
-/** Messages on standard error by the lines that they are about. */
+/** Messages on standard error, by line. */
 function messagesOf(stderr: string): ReadonlyMap<number, string> {
   const messages = new Map<number, string>();
   for (const part of stderr.split(/^meerkat: line (?=\d+: )/m).slice(1)) {

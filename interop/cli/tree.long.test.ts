@@ -20,7 +20,7 @@ describeCli('meerkat tree and du', (site) => {
     await client.create('/shut/secret', 'hidden', { acl: [{ perms: 31, scheme: 'digest', id: 'bob:none' }] });
   });
 
-  test('draws branches, marks what is ephemeral, and sums up', async () => {
+  test('draws branches, marks ephemeral znodes, and prints totals', async () => {
     expect(await site.run(['tree', '/tree'])).toMatchObject({
       exitCode: 0,
       stderr: '',
@@ -37,7 +37,7 @@ describeCli('meerkat tree and du', (site) => {
     });
   });
 
-  test('goes so deep and so wide as it is told, with sizes and counts', async () => {
+  test('limits depth and width, with sizes and counts', async () => {
     const flat = await site.run(['tree', '-L', '1', '-s', '/tree']);
     expect(flat.stdout).toMatch(
       /^\/tree {2}\(0 B\)\n├── jobs {2}\(5 B, 3 children\)\n├── me {2}\(ephemeral, 4 B\)\n└── web /,
@@ -64,7 +64,7 @@ describeCli('meerkat tree and du', (site) => {
     expect(await site.run(['tree', '-L', 'x'])).toMatchObject({ exitCode: 2, stdout: '' });
   });
 
-  test('says what is missing or may not be read, and continues behind it', async () => {
+  test('reports missing or unreadable znodes, and continues', async () => {
     const drawn = await site.run(['tree', '/nowhere', '/shut']);
     expect(drawn).toMatchObject({ exitCode: 10 });
     expect(drawn.stdout).toBe('/shut\n├── open\n└── secret  (may not be read)\n\n2 znodes, 2 B of data\n');

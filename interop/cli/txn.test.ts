@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { describeCli } from './harness.ts';
 
 describeCli('meerkat txn', (site) => {
-  test('carries out all operations of a file, and tells what came of each', async () => {
+  test('runs all operations of a file, and prints the result of each', async () => {
     const { client } = site;
     for (const path of ['/t', '/t/a', '/t/old']) await client.create(path, 'old');
     const directory = site.directory();
@@ -44,7 +44,7 @@ describeCli('meerkat txn', (site) => {
     expect(await client.exists('/t/old')).toBeNull();
   });
 
-  test('names the operation that is refused, and does nothing', async () => {
+  test('reports the operation that is refused, and applies nothing', async () => {
     await site.client.create('/refused', 'old');
     const input = 'set /refused new\n\ncheck /refused -v 7\n';
     const refused = await site.run(['txn'], { input });
@@ -58,7 +58,7 @@ describeCli('meerkat txn', (site) => {
     expect((await site.client.get('/refused')).stat.version).toBe(0);
   });
 
-  test('takes JSON as an array or an object a line, with binary data', async () => {
+  test('accepts JSON as an array or an object per line, with binary data', async () => {
     const operations = [
       { op: 'create', path: '/json', data: 'AP8=', encoding: 'base64' },
       { op: 'create', path: '/json/e-', mode: 'ephemeral', sequential: true },
@@ -71,7 +71,7 @@ describeCli('meerkat txn', (site) => {
     expect(table.stdout).toBe('op     path   version\ncheck  /json\nset    /json        1\n');
   });
 
-  test('tells mistakes with their line, before anything is sent', async () => {
+  test('reports errors with their line, before anything is sent', async () => {
     const nowhere = { env: { MEERKAT_SERVER: '127.0.0.1:1' } };
     const mistakes: readonly (readonly [string, number, string])[] = [
       ['check /a\nfrobnicate /b', 2, 'standard input, line 2: "frobnicate" is no operation of a transaction'],

@@ -7,7 +7,7 @@ const waits = ({ stderr }: { stderr: string }): boolean => stderr.includes('wait
 describeCli(
   'meerkat wait',
   (site) => {
-    test('waits for one condition or several, and tells the state in which all of them hold', async () => {
+    test('waits for one or more conditions, and prints the state in which all of them hold', async () => {
       const { client } = site;
       await client.create('/state', 'busy');
       const here = site.start(['wait', '/state/ready']);
@@ -45,7 +45,7 @@ describeCli(
       });
     });
 
-    test('waits for the end of a znode, for a pattern, and not at all for what holds already', async () => {
+    test('waits for a deletion or a pattern, and returns at once if the condition already holds', async () => {
       const { client } = site;
       await client.create('/going', 'x');
       const gone = site.start(['wait', '/going', '--gone', '-q']);
@@ -62,7 +62,7 @@ describeCli(
       expect(await gone.ended).toMatchObject({ exitCode: 0, stderr: '' });
     });
 
-    test('gives up after a time with an exit code of its own, and on Ctrl-C with another', async () => {
+    test('times out with its own exit code, and stops on Ctrl-C with another', async () => {
       const [late, same, wrong, away] = await Promise.all([
         site.run(['wait', '/never', '--children', '>=3', '--for', '300ms']),
         site.run(['wait', '/never', '--timeout', '300ms', '-o', 'json']),
@@ -82,7 +82,7 @@ describeCli(
       expect(await stopped.ended).toMatchObject({ exitCode: 130, stdout: '' });
     });
 
-    test('finds what has changed while its connection was away, also with another session', async () => {
+    test('sees changes made while it was disconnected, also with a new session', async () => {
       const { client } = site;
       await using proxy = await TcpProxy.start({ target: site.server.port });
       const command = site.start(['wait', '/meanwhile'], { env: { MEERKAT_SERVER: proxy.connectString } });
@@ -98,7 +98,7 @@ describeCli(
       await proxy.refuse();
       await proxy.cut();
       await client.create('/later', '');
-      // Its session has ended on the server, too.
+      // Its session has ended on the server too.
       await expect
         .poll(async () => (await site.server.fourLetterWord('dump')).match(/^\s+0x[0-9a-f]+$/gm)?.length)
         .toBe(1);

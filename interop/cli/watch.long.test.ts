@@ -31,7 +31,7 @@ function untilRows(command: RunningCommand, count: number): Promise<void> {
 }
 
 describeCli('meerkat watch', (site) => {
-  test('tells what comes, changes and goes below a znode, with data before and after, as it happens', async () => {
+  test('prints creations, changes and deletions below a znode as they happen, with old and new data', async () => {
     const { client } = site;
     await client.create('/w', 'zero');
     const command = site.start(['watch', '-r', '/w', '-o', 'ndjson']);
@@ -65,7 +65,7 @@ describeCli('meerkat watch', (site) => {
     expect(rows[3]).toMatchObject({ data: null, before: { version: 1, data: 'AP8=' } });
   });
 
-  test('says which znodes may not be read, and tells the others with what was before', async () => {
+  test('reports unreadable znodes, and prints changes of the others with their old data', async () => {
     const { client } = site;
     await client.create('/open');
     await client.create('/open/secret', 'x', { acl: [acl.digest('ann', 'pw')] });
@@ -79,7 +79,7 @@ describeCli('meerkat watch', (site) => {
     expect(rowsOf(command)).toMatchObject([{ path: '/open/text', data: 'two', before: { data: 'one' } }]);
   });
 
-  test('shows differences and children that came and went to people, and ends after a number of changes', async () => {
+  test('shows diffs and changed children as text, and ends after a number of changes', async () => {
     const { client } = site;
     const command = site.start(['watch', '/people', '--count', '4']);
     await command.until('it watches', ({ stderr }) => stderr.includes('there is no such znode yet'));
@@ -102,7 +102,7 @@ describeCli('meerkat watch', (site) => {
     );
   });
 
-  test('says where changes may be missing, and finds by comparison what they were', async () => {
+  test('reports gaps, and finds the missed changes by comparison', async () => {
     const { client } = site;
     await client.create('/gap', '');
     for (const name of ['kept', 'goes', 'set']) await client.create(`/gap/${name}`, 'old');
@@ -132,7 +132,7 @@ describeCli('meerkat watch', (site) => {
     expect(rowsOf(command).at(-1)).toMatchObject({ kind: 'changed', path: '/gap/kept', before: { data: 'old' } });
   });
 
-  test('counts changes by znode for a time', async () => {
+  test('counts changes per znode for a period', async () => {
     const { client } = site;
     await client.create('/busy', '');
     const command = site.start(['watch', '-r', '/busy', '--stats', '--count', '7']);

@@ -16,7 +16,7 @@ import { QUICK } from './fault-site.ts';
 import { errorOf } from './outcome.ts';
 import { StateLog } from './state-log.ts';
 
-/** Long enough for several attempts, of which one may take 100 ms. */
+/** Time for several attempts of at most 100 ms each. */
 const BRIEF = { connectTimeoutMs: 350, attemptTimeoutMs: 100, backOff: QUICK } as const;
 
 let server: TestServer;
@@ -35,7 +35,7 @@ afterAll(async () => {
   await server.dispose();
 });
 
-/** A listener that is no ZooKeeper server. @returns its port */
+/** A listener that is not a ZooKeeper server. @returns its port */
 async function stranger(onSocket: (socket: Socket) => void): Promise<number> {
   const listener = createServer((socket) => {
     sockets.push(socket);
@@ -52,7 +52,7 @@ async function listen(listener: Server): Promise<number> {
   return (listener.address() as AddressInfo).port;
 }
 
-/** A port where nothing listens any more. */
+/** A port that is no longer listened on. */
 async function deadPort(): Promise<number> {
   const listener = createServer();
   const port = await listen(listener);
@@ -69,7 +69,7 @@ async function connectErrorOf(
   return error;
 }
 
-/** Tries with longer times while a machine that is busy with something else makes attempts time out. */
+/** Retries with longer timeouts while attempts time out because the machine is busy. */
 async function unhurried(
   expected: AttemptFailure,
   attempt: (times: Partial<ConnectOptions>) => Promise<ConnectError>,
@@ -85,7 +85,7 @@ async function unhurried(
   }
 }
 
-/** The real transport, with names that a test makes up. */
+/** The real transport, with name resolution by the test. */
 function withNames(lookUp: (host: string) => Promise<readonly string[]>): Transport {
   const real = makeNodeTransport();
   return {
@@ -95,28 +95,28 @@ function withNames(lookUp: (host: string) => Promise<readonly string[]>): Transp
   };
 }
 
-// Each of these waits for the end of `connectTimeoutMs`: they do so together.
-describe.concurrent('a first connect that fails says why', () => {
+// Concurrent, because each waits for `connectTimeoutMs`.
+describe.concurrent('a failed first connect states the reason', () => {
   const cases: readonly [string, () => Promise<number>, AttemptFailure, Partial<ConnectOptions>][] = [
     ['where nothing listens', deadPort, 'refused', {}],
     ['where a listener says nothing', () => stranger(() => {}), 'timed-out', {}],
     ['of a frozen server', async () => frozen.port, 'timed-out', {}],
     ['of a server that closes at once', () => stranger((socket) => socket.destroy()), 'not-serving', {}],
     [
-      'of a server that closes when it is spoken to',
+      'of a server that closes the connection on the first request',
       () => stranger((socket) => socket.once('data', () => socket.end())),
       'not-serving',
       {},
     ],
     ['of a web server', () => listen(createHttpServer()), 'not-zookeeper', {}],
     [
-      'of a server that greets first',
+      'of a server that sends a greeting',
       () => stranger((socket) => socket.write('SSH-2.0-test\r\n')),
       'not-zookeeper',
       {},
     ],
     [
-      'of a server that answers with a frame of its own',
+      'of a server that answers with an unknown frame',
       () => stranger((socket) => socket.write(Uint8Array.from([0, 0, 0, 4, 1, 2, 3, 4]))),
       'not-zookeeper',
       {},
@@ -176,7 +176,7 @@ describe.concurrent('a first connect that fails says why', () => {
     }
   });
 
-  test('also when the time is over before the one attempt was', async () => {
+  test('also when the timeout expires during the first attempt', async () => {
     const port = await stranger(() => {});
     const error = await connectErrorOf(`127.0.0.1:${port}`, { connectTimeoutMs: 100, attemptTimeoutMs: 100 });
     expect(error.attempts[0]).toMatchObject({ host: '127.0.0.1', port, failure: 'timed-out' });
@@ -185,7 +185,7 @@ describe.concurrent('a first connect that fails says why', () => {
 });
 
 describe('connect', () => {
-  test('goes by the next server of the list when one cannot be reached', async () => {
+  test('uses the next server of the list when one is unreachable', async () => {
     const dead = await deadPort();
     const closing = await stranger((socket) => socket.destroy());
     const servers = [`127.0.0.1:${dead}`, `127.0.0.1:${closing}`, server.connectString];
@@ -195,8 +195,8 @@ describe('connect', () => {
     }
   });
 
-  test('goes by the one address of a name that answers', async () => {
-    // The server listens on 127.0.0.1 alone.
+  test('uses the one address of a name that answers', async () => {
+    // The server listens on 127.0.0.1 only.
     const addresses = ['127.0.0.2', '127.0.0.1', '127.0.0.3'];
     const transport = withNames(async () => addresses);
     for (let i = 0; i < 10; i++) {
@@ -205,7 +205,7 @@ describe('connect', () => {
     }
   });
 
-  test('looks names up again at each attempt, and succeeds when they are known at last', async () => {
+  test('resolves names again at each attempt, and succeeds once they resolve', async () => {
     let lookUps = 0;
     const transport = withNames(async () => {
       lookUps++;
@@ -217,7 +217,7 @@ describe('connect', () => {
     expect(client.state).toBe('connected');
   });
 
-  test('succeeds when the server begins to serve while it is tried', async () => {
+  test('succeeds when the server starts to serve during the attempts', async () => {
     await using proxy = await TcpProxy.start({ target: server.port });
     await proxy.refuse();
     const connecting = connect(proxy.connectString, { backOff: QUICK });
@@ -235,7 +235,7 @@ describe('connect', () => {
     expect(client.state).toBe('connected');
   });
 
-  test('is given up by its signal, at any moment', async () => {
+  test('is aborted by its signal, at any moment', async () => {
     const silent = await stranger(() => {});
     const reason = new Error('not today');
     for (const signal of [AbortSignal.abort(reason), soon(reason)]) {
@@ -267,11 +267,11 @@ describe('connect', () => {
   });
 });
 
-describe('a client whose server is away', () => {
-  test('looks its name up again, and finds the server where it is now', async () => {
+describe('a client whose server is down', () => {
+  test('resolves its name again, and finds the server at its new address', async () => {
     await using one = await TcpProxy.start({ target: server.port });
     let lookUps: 'good' | 'failing' | 'moved' = 'good';
-    // Both names of one port: nothing listens at the second address.
+    // One port: nothing listens at the second address.
     const transport = withNames(async () => {
       if (lookUps === 'failing') throw new Error('EAI_AGAIN');
       return lookUps === 'good' ? ['127.0.0.1'] : ['127.0.0.2', '127.0.0.1'];

@@ -13,7 +13,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 
-/** The ways in which a connection can break around a request. */
+/** Ways in which a connection can break around a request. */
 const CUTS = [
   ['the request', 'toServer'],
   ['the reply', 'toClient'],
@@ -24,7 +24,7 @@ for (const kind of SERVER_KINDS) {
     let server: ServerProcess;
     let proxy: TcpProxy;
     let client: Client;
-    /** Beside the proxy. */
+    /** Bypasses the proxy. */
     let other: Client;
 
     beforeAll(async () => {
@@ -45,7 +45,7 @@ for (const kind of SERVER_KINDS) {
       await other.close();
     });
 
-    /** Breaks the connection at the next byte in that direction. */
+    /** Cuts the connection before the next byte in that direction. */
     const cutNext = (direction: 'toServer' | 'toClient') => {
       for (const connection of proxy.connections) void connection.cutAfter({ direction, bytes: 0 }).catch(() => {});
     };
@@ -53,7 +53,7 @@ for (const kind of SERVER_KINDS) {
     const textOf = async (path: string) => text((await other.get(path, LINEARIZABLE)).data);
 
     describe.each(CUTS)('when a cut takes %s', (_, direction) => {
-      test('a protected create makes exactly one znode', async () => {
+      test('a protected create creates exactly one znode', async () => {
         await client.create('/locks');
         cutNext(direction);
         const options = { mode: 'ephemeral', sequential: true } as const;
@@ -70,14 +70,14 @@ for (const kind of SERVER_KINDS) {
         expect(await textOf('/a')).toBe('new');
       });
 
-      test('an idempotent delete is done', async () => {
+      test('an idempotent delete succeeds', async () => {
         await client.create('/a', 'old');
         cutNext(direction);
         await client.deleteIdempotent('/a', { version: 0 });
         expect(await other.exists('/a', LINEARIZABLE)).toBeNull();
       });
 
-      test('ensurePath makes every znode', async () => {
+      test('ensurePath creates every znode', async () => {
         await client.sync('/');
         cutNext(direction);
         await client.ensurePath('/a/b/c');
@@ -93,7 +93,7 @@ for (const kind of SERVER_KINDS) {
         expect(await other.exists('/tree', LINEARIZABLE)).toBeNull();
       });
 
-      test('an update counts once, or says that it does not know', async () => {
+      test('an update is applied once, or its outcome is reported as unknown', async () => {
         await client.create('/n', '5');
         const addOne = (data: Uint8Array | null) => {
           cutNext(direction);
@@ -106,7 +106,7 @@ for (const kind of SERVER_KINDS) {
       });
     });
 
-    test('many updates at once all count', async () => {
+    test('concurrent updates are all applied', async () => {
       await client.create('/n', '0');
       const rounds = Array.from({ length: 25 }, (_, i) => {
         return (i % 2 === 0 ? client : other).update('/n', plusOne);
@@ -115,7 +115,7 @@ for (const kind of SERVER_KINDS) {
       expect(await textOf('/n')).toBe('25');
     });
 
-    test('an update creates a missing znode once, whichever client is first', async () => {
+    test('concurrent updates create a missing znode once', async () => {
       const results = await Promise.all(
         [client, other, client, other].map((each) => each.update('/n', plusOne, { create: true })),
       );
@@ -123,7 +123,7 @@ for (const kind of SERVER_KINDS) {
       expect(results.map((result) => result?.stat.version).toSorted()).toEqual([0, 1, 2, 3]);
     });
 
-    test('an update speaks the values of its codec, and rejects with what the codec cannot read', async () => {
+    test('an update uses its codec, and rejects when the codec fails to decode', async () => {
       const counts = json<{ n: number }>();
       await client.create('/n', { n: 1 }, { codec: counts });
       const { data, stat } = await client.update('/n', ({ n }) => ({ n: n + 1 }), { codec: counts });
@@ -134,13 +134,13 @@ for (const kind of SERVER_KINDS) {
       await expect(result).rejects.toMatchObject({ code: 'DECODEFAILED', operation: 'update', path: '/n' });
     });
 
-    test('a protected create that is given up leaves nothing behind', async () => {
+    test('an aborted protected create leaves nothing behind', async () => {
       await client.create('/locks');
       const controller = new AbortController();
       const options = { mode: 'ephemeral', sequential: true, signal: controller.signal } as const;
       proxy.freeze('toClient');
       const result = client.createProtected('/locks/lock-', 'me', options);
-      // It is on the server; its reply is on the way.
+      // The znode exists on the server; the reply is still on its way.
       await expect.poll(() => names('/locks')).toHaveLength(1);
       controller.abort('not needed');
       await expect(result).rejects.toMatchObject({ name: 'AbortError', outcome: 'unknown', cause: 'not needed' });
@@ -148,7 +148,7 @@ for (const kind of SERVER_KINDS) {
       await expect.poll(() => names('/locks')).toHaveLength(0);
     });
 
-    test('createParents makes the chroot too, with containers and an ACL of its own', async () => {
+    test('createParents creates the chroot too, with containers and a custom ACL', async () => {
       const inner = await connect(`127.0.0.1:${server.port}/apps/shop`);
       const { scheme, auth } = digestAuth('ann', 'secret');
       await inner.addAuth(scheme, auth);
@@ -167,7 +167,7 @@ for (const kind of SERVER_KINDS) {
       await inner.close();
     });
 
-    test('a transaction does all or nothing, and tells why not', async () => {
+    test('a transaction applies all or nothing, and reports why it failed', async () => {
       const [created, child, stat, gone] = await client
         .transaction()
         .create('/t', 'one')
@@ -199,7 +199,7 @@ for (const kind of SERVER_KINDS) {
       expect(container).toMatchObject({ path: '/c', stat: { numChildren: 0 } });
     });
 
-    test('a multi-read gives each result by itself, and sees what others have just written when it is linearizable', async () => {
+    test('a multi-read returns each result separately, and sees the latest writes when linearizable', async () => {
       await other.create('/m', 'data');
       await other.create('/m/x', null);
       const [znode, missing, children, nothing] = await client
@@ -219,7 +219,7 @@ for (const kind of SERVER_KINDS) {
 
 const LINEARIZABLE = { read: 'linearizable' } as const;
 
-/** /tree with 10 children of 10 children each: 111 znodes. */
+/** Creates /tree with 10 children of 10 children each: 111 znodes. */
 async function plant(client: Client): Promise<void> {
   const paths = ['/tree'];
   for (let i = 0; i < 10; i++) {

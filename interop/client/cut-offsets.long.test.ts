@@ -8,7 +8,7 @@ import { FaultSite, QUICK } from './fault-site.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 
 const DIRECTIONS: readonly Direction[] = ['toServer', 'toClient'];
-/** Every offset of ours, a sample of Apache's: what is tested is the client. */
+/** Every offset with our server, a sample with Apache's: the client is under test. */
 const STEPS = { meerkat: 1, apache: 9 } as const;
 
 /** Where a connection is cut. */
@@ -26,7 +26,7 @@ for (const kind of SERVER_KINDS) {
     });
     afterAll(() => site[Symbol.asyncDispose]());
 
-    test.each(['local', 'linearizable'] as const)('of a %s read: it is answered, and its watch armed', async (read) => {
+    test.each(['local', 'linearizable'] as const)('of a %s read: it is answered, its watch is set', async (read) => {
       const { client, observer, states } = site;
       const path = `/read-${read}`;
       await client.create(path, '0');
@@ -44,7 +44,7 @@ for (const kind of SERVER_KINDS) {
       expect(client.session?.id).toBe(session);
     });
 
-    test('of a write: its outcome is the truth, an acknowledged one is there, and older watches live', async () => {
+    test('of a write: its outcome is correct, an acknowledged one is applied, and older watches survive', async () => {
       const { client, observer, states } = site;
       await client.create('/write');
       await using stream = client.watch('/write', { recursive: true });
@@ -63,36 +63,36 @@ for (const kind of SERVER_KINDS) {
         const outcome = await write;
         const isThere = (await observer.exists(path)) !== null;
         checkWrite(outcome, isThere, path);
-        // Less than the whole request does nothing, whatever the server makes of it.
+        // An incomplete request has no effect.
         if (cut.direction === 'toServer' && cut.bytes < lengths.toServer) expect(isThere).toBe(false);
         if (outcome.ok) outcomes.acknowledged++;
         else outcomes[isThere ? 'really there' : 'really not there']++;
 
-        // The one-shot watch and the stream learn of the creation, whichever connection or client made it.
+        // The one-shot watch and the stream are notified of the creation, by this client or the observer.
         if (!isThere) await observer.create(path);
         expect(await changed).toMatchObject({ type: 'created', path });
         await checkHears(events, observer, `/write/after-${round}-`);
       }
-      // Every kind of outcome has been met: the cuts were where they were meant to be.
+      // Every kind of outcome has occurred, so the cuts were where they were meant to be.
       expect(outcomes.acknowledged).toBeGreaterThan(0);
       expect(outcomes['really there']).toBeGreaterThan(0);
       expect(outcomes['really not there']).toBeGreaterThan(0);
     });
 
-    test('of the first handshake: connect tries again by itself', async () => {
+    test('of the first handshake: connect retries', async () => {
       const { proxy } = site;
-      // What the open client says meanwhile is not counted: cuts of the proxy hold for the next connection.
+      // Traffic of the open client does not count: the proxy's cuts apply to the next connection.
       for (const cut of cuts({ toServer: 4 + 45, toClient: 4 + 37 }, STEPS[kind])) {
         const cutDone = proxy.cutAfter(cut);
         const client = await connect(proxy.connectString, { backOff: QUICK });
         await cutDone;
-        // The last cut comes behind the handshake, so only what is sent again by itself surely comes through.
+        // The last cut is after the handshake, so only a request that is retried automatically is sure to succeed.
         expect((await client.get('/')).stat.numChildren).toBeGreaterThan(0);
         await client.close();
       }
     });
 
-    test('of a reconnection: session, credentials, watches and what waits come through', async () => {
+    test('of a reconnect: session, credentials, watches and waiting requests survive', async () => {
       const { client, observer, proxy, states } = site;
       await client.create('/again', '', { mode: 'ephemeral' });
       await client.create('/again-children');
@@ -101,7 +101,7 @@ for (const kind of SERVER_KINDS) {
       await stream.ready;
       let round = 0;
 
-      /** One reconnection, with requests that wait for it. */
+      /** One reconnect, with requests that wait for it. */
       const reconnect = async (): Promise<void> => {
         const path = `/again-children/number-${String(++round).padStart(5, '0')}`;
         const { changed } = await client.exists(path, { watch: true });
@@ -109,7 +109,7 @@ for (const kind of SERVER_KINDS) {
         await states.until('suspended');
         const write = outcomeOf(client.create(path, '', { acl: [{ perms: 31, scheme: 'auth', id: '' }] }));
         const read = client.get('/again');
-        // Both may have to wait for one connection more than the next.
+        // Both may need one more connection than the next one.
         expect((await read).stat.ephemeralOwner).toBe(client.session?.id);
         const outcome = await write;
         const isThere = (await client.exists(path, { read: 'linearizable' })) !== null;
@@ -125,9 +125,9 @@ for (const kind of SERVER_KINDS) {
         toServer: proxy.bytesToServer - before.toServer,
         toClient: proxy.bytesToClient - before.toClient,
       };
-      // Every third offset will do: what a request is cut into, the tests above have shown.
+      // Every third offset is enough: the tests above cover cuts within requests.
       for (const cut of cuts(lengths, 3 * STEPS[kind])) {
-        // It may come only after this round: the last bytes of the next connection are of the round behind it.
+        // It may fire only after this round: the last bytes of the next connection belong to the following round.
         proxy.cutAfter(cut).catch(() => {});
         await reconnect();
       }
@@ -137,16 +137,16 @@ for (const kind of SERVER_KINDS) {
   });
 }
 
-/** Bytes in both directions of one request and its reply, as the proxy sees them. */
+/** Bytes of one request and its reply, as seen by the proxy. */
 async function measure(site: FaultSite, request: () => Promise<unknown>): Promise<Record<Direction, number>> {
-  // Whatever was asked for before has been answered then.
+  // Waits for the replies to all earlier requests.
   await site.client.sync();
   const { bytesToServer, bytesToClient } = site.proxy;
   await request();
   return { toServer: site.proxy.bytesToServer - bytesToServer, toClient: site.proxy.bytesToClient - bytesToClient };
 }
 
-/** From before the first byte to behind the last. */
+/** Cuts from before the first byte to after the last. */
 function* cuts(lengths: Record<Direction, number>, step: number): Generator<Cut> {
   for (const direction of DIRECTIONS) {
     const length = lengths[direction];
@@ -163,7 +163,8 @@ function cutOpenConnection({ proxy }: FaultSite, cut: Cut): Promise<void> {
 }
 
 /**
- * A stream tells what happens now. If its connection broke just then it tells a gap instead, and what happens after it.
+ * Checks that a stream delivers the next change. If its connection just broke, it reports a gap instead, and then later
+ * changes.
  */
 async function checkHears(events: EventLog, observer: Client, prefix: string): Promise<void> {
   for (;;) {
@@ -174,7 +175,7 @@ async function checkHears(events: EventLog, observer: Client, prefix: string): P
   }
 }
 
-/** Acknowledged means there, and 'not-applied' means not there. */
+/** Checks that an acknowledged write is applied, and a 'not-applied' one is not. */
 function checkWrite(outcome: Outcome<unknown>, isThere: boolean, path: string): void {
   if (outcome.ok) {
     assert(isThere, `${path} was acknowledged and is not there`);

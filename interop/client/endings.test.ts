@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => proxy.stop());
 
-/** What a client may be doing when it is closed; each is brought about before `close` is called. */
+/** What a client may be doing when it is closed; each is set up before `close` is called. */
 const MOMENTS: Readonly<Record<string, (client: Client, states: StateLog) => Promise<unknown>>> = {
   'while nothing continues': async () => {},
   'while the connection is cut': async () => void proxy.cut(),
@@ -54,7 +54,7 @@ const MOMENTS: Readonly<Record<string, (client: Client, states: StateLog) => Pro
 
 describe('close', () => {
   for (const [moment, bringAbout] of Object.entries(MOMENTS)) {
-    test(`${moment} ends everything, and nothing stays pending`, async () => {
+    test(`${moment} settles every pending operation`, async () => {
       const client = await connect(proxy.connectString, { sessionTimeoutMs: 400, backOff: QUICK });
       const states = new StateLog(client);
       const ledger = new WriteLedger(client, await freshParent());
@@ -92,7 +92,7 @@ describe('close', () => {
       await Promise.all(closed);
       ask();
 
-      // Refused credentials may have been first.
+      // The refused credentials may have ended the client first.
       expect(['closed', 'auth-failed']).toContain(client.state);
       for (const outcome of await Promise.all(pending)) {
         if (!outcome.ok) expect(outcome.error.message).not.toBe('');
@@ -105,14 +105,14 @@ describe('close', () => {
       expect(client.lostSignal.aborted).toBe(true);
       expect(['closed', 'auth-failed']).toContain(states.states.at(-1));
       await ledger.check(observer);
-      // Whatever became of the last words, the session ends, and its connections with it.
+      // The session and its connections end, even if the closeSession request was lost.
       await proxy.stop();
       while (server.sessions().some((session) => session.id === id))
         await new Promise((resolve) => setTimeout(resolve, 10));
     });
   }
 
-  test('does not wait longer than it is told to for a server that does not answer', async () => {
+  test('does not wait longer than its timeout for a server that does not answer', async () => {
     const client = await connect(proxy.connectString, { sessionTimeoutMs: 60_000 });
     const write = outcomeOf(client.create('/writes/none'));
     await write;
@@ -125,7 +125,7 @@ describe('close', () => {
     expect(await sent).toMatchObject({ error: { code: 'CLOSED', outcome: 'unknown' } });
   });
 
-  test('is what leaving a block with `await using` does', async () => {
+  test('is called on leaving a block with `await using`', async () => {
     let client: Client;
     {
       await using used = await connect(server.connectString);
@@ -138,7 +138,7 @@ describe('close', () => {
 });
 
 describe('signals', () => {
-  test('aborted at any moment leave the client and the order of its requests as they were', async () => {
+  test('aborted at any moment do not affect the client or the order of its requests', async () => {
     const random = new Random(42);
     await using client = await connect(proxy.connectString, { sessionTimeoutMs: 60_000, backOff: QUICK });
     const ledger = new WriteLedger(client, await freshParent());
@@ -163,7 +163,7 @@ describe('signals', () => {
       if (moment === 4) setTimeout(() => controller.abort(), random.below(4));
       if (round % 40 === 7) await proxy.cut();
       if (round % 10 !== 0) continue;
-      // Whatever was given up around it, a request gets its own reply.
+      // A request gets its own reply, although requests around it were aborted.
       const stat = await setOnce(client, lastVersion);
       expect(stat).toBe(lastVersion + 1);
       lastVersion = stat;
@@ -176,7 +176,7 @@ describe('signals', () => {
     await ledger.check(observer);
   });
 
-  test('end waiting for a connection, and nothing else', async () => {
+  test('end a wait for a connection, and nothing else', async () => {
     await using client = await connect(proxy.connectString, { sessionTimeoutMs: 60_000, backOff: QUICK });
     const states = new StateLog(client);
     await proxy.refuse();
@@ -199,8 +199,8 @@ describe('signals', () => {
   });
 });
 
-describe('a client that is dropped by its process', () => {
-  test('rejects late requests with ClosedError, whatever the method', async () => {
+describe('a closed client', () => {
+  test('rejects late calls of every method with ClosedError', async () => {
     const client = await connect(server.connectString);
     await client.close();
     const late = [
@@ -253,7 +253,7 @@ async function freshParent(): Promise<string> {
   return path;
 }
 
-/** Sets a version that is known, whatever becomes of connections. @returns the version it has now */
+/** Sets data on a known version, across lost connections. @returns the new version */
 async function setOnce(client: Client, version: number): Promise<number> {
   for (;;) {
     const outcome = await outcomeOf(client.set('/writes', '', { version }));

@@ -2,10 +2,10 @@ import type { WatchStream } from '@meerkat/client';
 
 type StreamEvent = WatchStream extends AsyncIterable<infer Event> ? Event : never;
 
-/** Takes the events of a watch stream as they come, and waits for one that fits. */
+/** Collects the events of a watch stream, and waits for a matching one. */
 export class EventLog {
   readonly events: StreamEvent[] = [];
-  /** What the loop threw, if it did. */
+  /** The error that ended the loop, if any. */
   failure: unknown = null;
   isOver = false;
   #wake: () => void = () => {};
@@ -14,7 +14,7 @@ export class EventLog {
     void this.#read(stream);
   }
 
-  /** Resolves with the first event from `from` on that fits. */
+  /** Resolves with the first matching event from index `from` on. */
   async until(fits: (event: StreamEvent) => boolean, from = 0): Promise<StreamEvent> {
     for (;;) {
       const found = this.events.find((event, i) => i >= from && fits(event));

@@ -3,12 +3,12 @@ import { TcpProxy, TestServer } from '@meerkat/testing';
 import { type ServerKind, ServerProcess } from '../harness/server-process.ts';
 import { StateLog } from './state-log.ts';
 
-/** A server behind a proxy; a client that goes through it, and one that sees the server as it is. */
+/** A server behind a proxy, a client that uses the proxy, and an observer that bypasses it. */
 export class FaultSite implements AsyncDisposable {
   readonly server: TestServer | ServerProcess;
   readonly proxy: TcpProxy;
   readonly client: Client;
-  /** Beside the proxy. */
+  /** Bypasses the proxy. */
   readonly observer: Client;
   readonly states: StateLog;
 
@@ -39,8 +39,8 @@ export class FaultSite implements AsyncDisposable {
   }
 }
 
-/** Sessions expire at most one tick after their timeout, which is at least two of them. */
+/** Sessions expire at most one tick after their timeout, which is at least two ticks. */
 const TICK_MS = 100;
 
-/** Pauses of a client that is to come back at once. Milliseconds. */
+/** Backoff of a client that should reconnect at once. Milliseconds. */
 export const QUICK: { readonly minMs: number; readonly maxMs: number } = { minMs: 1, maxMs: 5 };

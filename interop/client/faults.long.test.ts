@@ -12,14 +12,14 @@ import { errorOf, type Outcome, outcomeOf } from './outcome.ts';
 import { StateLog } from './state-log.ts';
 import { WriteLedger } from './write-ledger.ts';
 
-/** The shortest session worth its name: suspended after 400 ms of silence, lost after 600. */
+/** A very short session: suspended after 400 ms of silence, lost after 600. */
 const SHORT = { sessionTimeoutMs: 600 } as const;
 
 for (const kind of SERVER_KINDS) {
   describeWith(kind === 'apache' ? ['apache'] : [], `a client whose ${kind} server fails`, () => {
     test('and comes back: the session continues, with all its znodes, watches and acknowledged writes', async () => {
       await using site = await FaultSite.start(kind, { sessionTimeoutMs: 60_000, attemptTimeoutMs: 1000 });
-      // Apache's server forgets a connection that comes while it starts: that attempt has to be given up.
+      // Apache's server never answers a connection that arrives during its start: that attempt has to time out.
       const { client, server, states } = site;
       await client.create('/ephemeral', '', { mode: 'ephemeral' });
       await client.create('/writes');
@@ -44,7 +44,7 @@ for (const kind of SERVER_KINDS) {
         expect(await states.until('connected')).toMatchObject({ sameSession: true, sessionId: id });
         await load.progress(50);
         await load.stop();
-        // No read has failed for the loss of a connection.
+        // No read has failed because of a lost connection.
         await Promise.all(reads);
         await site.observer.whenConnected();
         expect((await site.observer.set('/watched', 'x', { version: stat.version })).version).toBe(stat.version + 1);
@@ -61,7 +61,7 @@ for (const kind of SERVER_KINDS) {
     });
 
     test('to answer: suspended, lost, and a new session once a server answers again', async () => {
-      // A process on a busy machine may take longer than a short session lives to answer.
+      // On a busy machine the server may answer later than a short session timeout.
       await using site = await FaultSite.start(kind, kind === 'apache' ? { sessionTimeoutMs: 4000 } : SHORT);
       const { client, observer, proxy, states } = site;
       await client.create('/ephemeral', '', { mode: 'ephemeral' });
@@ -98,7 +98,7 @@ for (const kind of SERVER_KINDS) {
       expect(late).toMatchObject({ outcome: 'not-applied', operation: 'create', path: '/late' });
       expect(client.state).toBe('lost');
 
-      // The server has given up on the session as well.
+      // The server has expired the session too.
       expect(await gone.changed).toMatchObject({ type: 'deleted', path: '/ephemeral' });
       await observer.set('/data', '1');
       proxy.thaw();
@@ -108,7 +108,7 @@ for (const kind of SERVER_KINDS) {
       expect(client.session?.id).toBe(again.sessionId);
       expect(client.lostSignal.aborted).toBe(false);
       expect(lostSignal.aborted).toBe(true);
-      // What was missed is told, and what comes.
+      // Missed and later changes are both reported.
       expect(await own.changed).toMatchObject({ type: 'deleted', path: '/ephemeral' });
       expect(await data.changed).toMatchObject({ type: 'changed', path: '/data' });
       expect(await events.until(({ type }) => type === 'gap')).toMatchObject({ reason: 'new-session' });
@@ -121,7 +121,7 @@ for (const kind of SERVER_KINDS) {
 }
 
 describe('a client whose server freezes', () => {
-  test('for less than the session timeout: suspended, then the same session, and what waited is carried out', async () => {
+  test('for less than the session timeout: suspended, then the same session; waiting requests are sent', async () => {
     await using site = await FaultSite.start('meerkat', { sessionTimeoutMs: 2000 });
     const { client, proxy, states } = site;
     await client.create('/counter');
@@ -136,7 +136,7 @@ describe('a client whose server freezes', () => {
     expect(client.session?.id).toBe(id);
     expect(await sent).toMatchObject({ error: { code: 'CONNECTIONLOSS', outcome: 'unknown' } });
     const versions = await Promise.all(waiting.map(async (write) => (await write).version));
-    // The one that was in flight when the proxy froze arrived, or not; those that waited came once and in order.
+    // The request in flight when the proxy froze may have arrived; the waiting ones arrived once and in order.
     expect([
       [1, 2],
       [2, 3],
@@ -144,13 +144,13 @@ describe('a client whose server freezes', () => {
     await read;
   });
 
-  test('in its replies only: lost, and then the same session again, with its ephemeral znodes', async () => {
+  test('in its replies only: lost, then the same session again, with its ephemeral znodes', async () => {
     await using site = await FaultSite.start('meerkat', SHORT);
     const { client, proxy, states } = site;
     await client.create('/ephemeral', '', { mode: 'ephemeral' });
     const { lostSignal } = client;
     const id = client.session?.id;
-    // What the client sends arrives: for the server the session lives on.
+    // The client's pings arrive, so the session stays alive at the server.
     proxy.freeze('toClient');
     const write = outcomeOf(client.create('/arrived'));
     await states.until('lost');
@@ -159,14 +159,14 @@ describe('a client whose server freezes', () => {
     expect(await site.observer.exists('/arrived')).not.toBeNull();
     proxy.thaw();
     const again = await states.until('connected');
-    // Whether the last reconnection came in time is for the server to say.
+    // The server decides whether the last reconnect was in time.
     expect(again.sameSession).toBe(again.sessionId === id);
     expect(await site.observer.exists('/ephemeral')).toEqual(again.sameSession ? expect.anything() : null);
     expect(lostSignal.aborted).toBe(true);
     expect(client.lostSignal.aborted).toBe(false);
   });
 
-  test('as a whole: lost on time, and the session is what the server says', async () => {
+  test('completely: lost on time, and then the session that the server reports', async () => {
     await using server = await TestServer.start({ tickTimeMs: 100 });
     await using client = await connect(server.connectString, { ...SHORT, backOff: QUICK });
     const states = new StateLog(client);
@@ -189,7 +189,7 @@ describe('a client whose server freezes', () => {
 });
 
 describe('a client whose session expires', () => {
-  test('is told: lost, then connected with another session; ephemeral znodes are gone, watches armed again', async () => {
+  test('gets: lost, then connected with a new session; ephemeral znodes are gone, watches are set again', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString, { backOff: QUICK });
     await using observer = await connect(server.connectString);
@@ -228,7 +228,7 @@ describe('a client whose session expires', () => {
     }
   });
 
-  test('while its connection is away learns so from the next server', async () => {
+  test('while disconnected is notified by the next server', async () => {
     await using site = await FaultSite.start('meerkat', { sessionTimeoutMs: 60_000 });
     const { client, proxy, server, states } = site;
     assert(server instanceof TestServer);
@@ -241,7 +241,7 @@ describe('a client whose session expires', () => {
     await server.expireSession(id);
     await proxy.accept();
     expect(await states.until('lost')).toMatchObject({ previous: 'suspended', sessionId: id });
-    // It was waiting for a session that is no more: the caller decides whether it still makes sense.
+    // The request was waiting when its session expired: the caller decides whether to repeat it.
     expect(await waiting).toMatchObject({ error: { code: 'SESSIONEXPIRED', outcome: 'not-applied' } });
     expect(await states.until('connected')).toMatchObject({ sameSession: false });
     expect(await client.exists('/waiting')).toBeNull();
@@ -253,12 +253,12 @@ describe('a client whose server has lost its data', () => {
     ['fewer', 0],
     ['more', 100],
   ])(
-    'and has seen %s changes since: the old session is lost, there is a new one, and watches tell',
+    'and has seen %s changes since: the old session is lost, a new one starts, and watches report changes',
     async (_, writes) => {
       await using old = await TestServer.start();
       await using fresh = await TestServer.start();
       await using proxy = await TcpProxy.start({ target: old.port });
-      // Long enough that a busy machine does not lose the session before its server does.
+      // Long enough that the session is not lost earlier on a busy machine.
       await using client = await connect(proxy.connectString, { sessionTimeoutMs: 2000, backOff: QUICK });
       await using observer = await connect(fresh.connectString);
       const states = new StateLog(client);
@@ -278,7 +278,7 @@ describe('a client whose server has lost its data', () => {
       expect((await client.children('/')).children).toEqual(expect.arrayContaining(['writes']));
       expect(await kept.changed).toMatchObject({ type: 'deleted', path: '/old-0' });
       expect(await events.until(({ type }) => type === 'gap')).toMatchObject({ reason: 'new-session' });
-      // A change that comes while the watch is being armed is reported as a gap: the next one is reported as itself.
+      // A change while the watch is being set is reported as a gap; the next one as an event.
       for (let i = 0, told = 'gap'; told !== 'created'; i++) {
         const from = events.events.length;
         await observer.create(`/news-${i}`);
@@ -288,13 +288,13 @@ describe('a client whose server has lost its data', () => {
     },
   );
 
-  test('for an old copy that still knows the session: in the end there is a new one', async () => {
+  test('and has an old copy that still knows the session: eventually there is a new one', async () => {
     const directories = await Promise.all(['', ''].map(() => mkdtemp(join(tmpdir(), 'meerkat-copy-'))));
     const [directory = '', copyDirectory = ''] = directories;
     try {
       await using server = await TestServer.start({ storage: { directory } });
       await using proxy = await TcpProxy.start({ target: server.port });
-      // In the copy the session is written down with its first timeout, so it does not expire there before it is asked for.
+      // The copy has the session with its first timeout, so it does not expire there before the client reconnects.
       const first = await connect(proxy.connectString, { sessionTimeoutMs: 2000 });
       const session = first.session!;
       await proxy.refuse();
@@ -322,8 +322,8 @@ describe('a client whose server has lost its data', () => {
   });
 });
 
-describe('requests made at the moment of each change of state', () => {
-  test('all end, as the state has it', async () => {
+describe('requests made at each state change', () => {
+  test('all settle according to the state', async () => {
     await using site = await FaultSite.start('meerkat', SHORT);
     const { client, observer, proxy, states } = site;
     await client.create('/writes');
@@ -367,18 +367,18 @@ describe('requests made at the moment of each change of state', () => {
 });
 
 interface Load {
-  /** So many more writes have ended, or wait for a connection. */
+  /** Resolves when `writes` more writes have settled, or wait for a connection. */
   progress(writes: number): Promise<void>;
-  /** Begins no more; everything begun has ended. */
+  /** Starts no more writes, and waits for all to settle. */
   stop(): Promise<void>;
 }
 
-/** Writes, many in flight at a time, whatever happens. */
+/** Keeps many writes in flight, regardless of failures. */
 function keepWriting(ledger: WriteLedger, onTurn: () => void): Load {
   let isStopping = false;
   const running = (async () => {
     while (!isStopping) {
-      // While the server is away they wait; a few hundred are enough.
+      // While the server is down writes wait; a few hundred are enough.
       for (let i = 0; i < 5 && ledger.count('pending') < 300; i++) {
         void ledger.write();
         onTurn();

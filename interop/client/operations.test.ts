@@ -8,7 +8,7 @@ import { testSessions } from './operations/sessions.ts';
 import { Site } from './operations/site.ts';
 import { testZnodes } from './operations/znodes.ts';
 
-// The same expectations for both servers: what holds against one and not against the other is a difference.
+// The same expectations for both servers, so that any difference fails.
 for (const kind of SERVER_KINDS) {
   describeWith(kind === 'apache' ? ['apache'] : [], `the client against ${kind}`, () => {
     let server: ServerProcess;

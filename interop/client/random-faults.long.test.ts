@@ -12,7 +12,7 @@ const SEEDS = [1, 2, 3];
 const CLIENTS = 3;
 const FAULTS = 50;
 
-/** What may follow what. */
+/** Allowed state transitions. */
 const TRANSITIONS: Readonly<Record<ClientState, readonly ClientState[]>> = {
   connecting: ['connected', 'lost', 'closed', 'auth-failed'],
   connected: ['suspended', 'closed', 'auth-failed'],
@@ -24,11 +24,11 @@ const TRANSITIONS: Readonly<Record<ClientState, readonly ClientState[]>> = {
 };
 
 /**
- * Clients that write, read, watch and own ephemeral znodes, on connections that break, freeze and stutter, before a
- * server that stops, dies, freezes and expires sessions. Then everything is healed and the books are compared.
+ * Clients that write, read, watch and own ephemeral znodes, on connections that break, freeze and stall, with a server
+ * that stops, crashes, freezes and expires sessions. Then all faults are healed and the results are checked.
  */
-describe('clients under faults by chance', () => {
-  test.each(SEEDS)('keep every promise (seed %i)', async (seed) => {
+describe('clients under random faults', () => {
+  test.each(SEEDS)('keep all guarantees (seed %i)', async (seed) => {
     const random = new Random(seed);
     await using server = await TestServer.start({ tickTimeMs: 50 });
     const observer = await connect(server.connectString, { sessionTimeoutMs: 60_000, backOff: QUICK });
@@ -52,7 +52,7 @@ describe('clients under faults by chance', () => {
     await observer.set('/poked', 'the last time');
     for (const worker of workers) await worker.check(observer);
     for (const worker of workers) await worker.close();
-    // A session that is closed in a moment without a connection ends with its timeout.
+    // A session that is closed while disconnected ends by its timeout.
     while ((await observer.children('/')).children.some((name) => name.startsWith('ephemeral'))) await pause(10);
     await observer.close();
   });
@@ -65,7 +65,7 @@ class Worker {
   readonly #index: number;
   readonly #ledger: WriteLedger;
   readonly #ephemerals: { readonly path: string; readonly stat: Stat }[] = [];
-  /** Everything that was asked for and is no write of the ledger. */
+  /** All requests except the writes of the ledger. */
   readonly #asked: Promise<unknown>[] = [];
   readonly #readVersions: number[] = [];
   #made = 0;
@@ -103,7 +103,7 @@ class Worker {
     return `/client-${this.#index}`;
   }
 
-  /** A few requests of every kind, none of them waited for. */
+  /** Starts a few requests of every kind without waiting for them. */
   act(random: Random): void {
     const { client } = this;
     for (let i = random.below(8); i > 0; i--) {
@@ -132,7 +132,7 @@ class Worker {
         case 4: {
           const read = random.pick(['local', 'linearizable'] as const);
           const made = outcomeOf(client.children(this.#parent, { read })).then((outcome) => {
-            // Time does not go backwards for one client, whatever connection a read was answered on.
+            // A client never reads an older state, on any of its connections.
             if (outcome.ok) this.#readVersions.push(outcome.value.stat.cversion);
           });
           this.#asked.push(made);
@@ -157,11 +157,11 @@ class Worker {
     this.#checkStates();
   }
 
-  /** They are there as long as the session that made them, and no longer. */
+  /** Checks that ephemerals exist exactly as long as their session. */
   async #checkEphemerals(observer: Client): Promise<void> {
     const { client } = this;
     for (;;) {
-      // A cut may have been left over for the connection of this moment.
+      // A pending cut may hit the current connection.
       await client.whenConnected();
       if (!(await outcomeOf(client.sync())).ok) continue;
       const id = client.session?.id;
@@ -177,7 +177,7 @@ class Worker {
     }
   }
 
-  /** What the stream did not tell lies where it has told a gap. */
+  /** Checks that the stream reported a gap wherever it missed changes. */
   async #checkStream(observer: Client): Promise<void> {
     const { events } = this.#events;
     for (let isHeard = false; !isHeard; ) {
@@ -190,7 +190,7 @@ class Worker {
     const stats = await Promise.all(children.map((name) => observer.exists(`${this.#parent}/${name}`)));
     const czxids = new Map(children.map((name, i) => [`${this.#parent}/${name}`, stats[i]?.czxid ?? 0n]));
     const sorted = [...czxids].sort(([, a], [, b]) => (a < b ? -1 : 1));
-    // Walks along both: the znodes as they were made, and what was notified of them.
+    // Compares the created znodes with the reported events, in order.
     let next = 0;
     let isAfterGap = true;
     for (const event of events) {
@@ -227,7 +227,7 @@ class Worker {
     }
   }
 
-  /** Reads and waits for a change, again and again, until the last value is read. */
+  /** Reads and waits for a change in a loop, until the last value is read. */
   async #followByOneShots(): Promise<void> {
     for (;;) {
       const outcome = await outcomeOf(this.client.get('/poked', { watch: true }));
@@ -244,7 +244,7 @@ class Worker {
   }
 }
 
-/** One thing after the other goes wrong; what heals by itself later may overlap with what comes next. */
+/** Injects faults one after the other; a fault that heals later may overlap with the next one. */
 class Faults {
   readonly #server: TestServer;
   readonly #workers: readonly Worker[];
@@ -293,7 +293,7 @@ class Faults {
         await this.#healed();
         const id = worker.client.session?.id;
         const lives = this.#server.sessions().some((session) => session.id === id);
-        // It may end by itself at this very moment.
+        // It may end by itself concurrently.
         if (id !== undefined && lives) await this.#server.expireSession(id).catch(() => {});
         return;
       }

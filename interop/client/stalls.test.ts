@@ -12,7 +12,7 @@ let client: Client;
 let states: StateLog;
 let stalls: Stall[];
 beforeAll(async () => {
-  // In a process of its own: it continues while this one stands still.
+  // In a separate process, which keeps running while this one is blocked.
   server = await ServerProcess.start('meerkat', { config: { tickTime: 100 } });
 });
 afterAll(() => server.dispose());
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => client.close());
 
-/** Stands still, as a long computation does. */
+/** Blocks the event loop, like a long computation. */
 function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
@@ -33,10 +33,10 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-describe('an event loop that stands still', () => {
-  test('for a part of the session timeout is told, and the session continues', async () => {
+describe('a blocked event loop', () => {
+  test('for a part of the session timeout is reported, and the session continues', async () => {
     const id = client.session?.id;
-    // The time runs from the sending of this.
+    // The timeout counts from the sending of this ping.
     await client.ping();
     const startMs = performance.now();
     block(SESSION_TIMEOUT_MS * 0.75);
@@ -46,11 +46,11 @@ describe('an event loop that stands still', () => {
     expect(stalls[0]?.stalledMs).toBeGreaterThan(SESSION_TIMEOUT_MS / 3);
     expect(stalls[0]?.stalledMs).toBeLessThanOrEqual(blockedMs);
     expect(await client.get('/')).toMatchObject({ stat: { version: 0 } });
-    // What the machine may have lost besides is not this test's concern.
+    // Skipped if the machine stalled for longer.
     if (blockedMs < SESSION_TIMEOUT_MS * 0.8) expect([states.states, client.session?.id]).toEqual([[], id]);
   });
 
-  test('for longer than the session timeout is told, the session is lost, and nothing is believed before that', async () => {
+  test('for longer than the session timeout is reported; the session is lost before any reply arrives', async () => {
     const { lostSignal } = client;
     const id = client.session?.id;
     await client.create('/ephemeral', '', { mode: 'ephemeral' });
@@ -69,9 +69,9 @@ describe('an event loop that stands still', () => {
     if ((await client.exists('/late')) !== null) await client.delete('/late');
   });
 
-  test('in the middle of replies: none of them is delivered once the session must be taken for lost', async () => {
+  test('in the middle of replies: none is delivered once the session must be assumed lost', async () => {
     const { lostSignal } = client;
-    // Each reply is a segment of its own, so that those behind the first lie in the socket while the loop stands still.
+    // Each reply is a separate segment, so that those after the first stay in the socket while the loop is blocked.
     const large = new Uint8Array(200_000);
     await client.create('/large', large).catch(() => {});
     const seen: boolean[] = [];
@@ -88,7 +88,7 @@ describe('an event loop that stands still', () => {
     await states.until('connected');
   });
 
-  test('for a moment is not told', async () => {
+  test('for a moment is not reported', async () => {
     for (let i = 0; i < 5; i++) {
       block(SESSION_TIMEOUT_MS / 20);
       await client.get('/');

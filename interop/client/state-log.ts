@@ -1,9 +1,9 @@
 import type { Client, ClientState, StateChange } from '@meerkat/client';
 
-/** Everything that a client has told of its states since the log was made, and the patience to wait for more. */
+/** Records the state changes of a client, and waits for more. */
 export class StateLog {
   readonly changes: StateChange[] = [];
-  /** Changes before this one have been waited for. */
+  /** Index of the first change that was not waited for yet. */
   #seen = 0;
   #wake: () => void = () => {};
 
@@ -18,7 +18,7 @@ export class StateLog {
     return this.changes.map(({ state }) => state);
   }
 
-  /** The next change to one of these states that was not waited for yet; those before it count as seen. */
+  /** Resolves with the next change to one of these states, and marks all changes before it as seen. */
   async until(...states: readonly ClientState[]): Promise<StateChange> {
     for (;;) {
       const index = this.changes.findIndex((change, i) => i >= this.#seen && states.includes(change.state));

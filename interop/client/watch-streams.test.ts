@@ -12,14 +12,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 
-// Servers up to 3.8 keep one watch for a connection and a path: the streams here meet others on the same znodes.
+// Servers up to 3.8 keep one watch mode per connection and path: the streams here share znodes with other watches.
 
 for (const kind of SERVER_KINDS) {
   describeWith(kind === 'apache' ? ['apache'] : [], `the client's watch streams and observations (${kind})`, () => {
     let server: ServerProcess;
     let proxy: TcpProxy;
     let client: Client;
-    /** Beside the proxy. */
+    /** Bypasses the proxy. */
     let writer: Client;
 
     beforeAll(async () => {
@@ -46,7 +46,7 @@ for (const kind of SERVER_KINDS) {
       for (const connection of proxy.connections) connection.cut();
     };
 
-    test('a plain and a recursive stream tell the same story of the same changes', async () => {
+    test('a plain and a recursive stream report the same changes', async () => {
       const plain = client.watch('/a');
       const recursive = client.watch('/a', { recursive: true });
       await Promise.all([plain.ready, recursive.ready]);
@@ -70,7 +70,7 @@ for (const kind of SERVER_KINDS) {
       ]);
     });
 
-    test('one-shot watches that are read while the last stream on their znode is closed are told', async () => {
+    test('one-shot watches set while the last stream on their znode is closed fire', async () => {
       await writer.create('/a');
       for (const recursive of [false, true]) {
         const stream = client.watch('/a', { recursive });
@@ -87,7 +87,7 @@ for (const kind of SERVER_KINDS) {
       }
     });
 
-    test('one-shot watches on a watched znode are reported too, and end no stream', async () => {
+    test('one-shot watches on a watched znode fire too, and do not end a stream', async () => {
       await writer.create('/a');
       const streams = [client.watch('/a'), client.watch('/a', { recursive: true })];
       await Promise.all(streams.map(({ ready }) => ready));
@@ -106,7 +106,7 @@ for (const kind of SERVER_KINDS) {
       ]);
     });
 
-    test('a stream that is left ends no other one on its znode', async () => {
+    test('closing a stream does not end others on its znode', async () => {
       const [first, second, third] = [client.watch('/a'), client.watch('/a'), client.watch('/a', { recursive: true })];
       await Promise.all([first.ready, second.ready, third.ready]);
 
@@ -119,7 +119,7 @@ for (const kind of SERVER_KINDS) {
     });
 
     test.each([1, 2, 3])(
-      'reading what is notified, and everything after a gap, gives the whole tree (seed %i)',
+      'reading each changed znode, and the whole tree after a gap, yields the current tree (seed %i)',
       async (seed) => {
         const random = makeRandom(seed);
         await writer.create('/t');
@@ -152,7 +152,7 @@ for (const kind of SERVER_KINDS) {
       },
     );
 
-    test('an observation ends at the newest value, through cuts and a restart', async () => {
+    test('an observation converges to the newest value, across cuts and a restart', async () => {
       await using observation = client.observe('/a', text);
       expect(await observation.ready).toMatchObject({ exists: false });
 
@@ -170,7 +170,7 @@ for (const kind of SERVER_KINDS) {
   });
 }
 
-/** The next events in words; then the stream is left. */
+/** The next events as text; then the stream is closed. */
 async function take(stream: WatchStream, count: number): Promise<string[]> {
   const told: string[] = [];
   for await (const event of stream) {
@@ -188,7 +188,7 @@ async function becomes<T>(observation: Observation<T>, fits: (value: Observed<T>
   while (!fits(observation.current)) await observation.changed();
 }
 
-/** Reads a znode, and what is below it if wanted, as it is now. */
+/** Reads the current state of a znode, and optionally of its descendants. */
 async function look(client: Client, path: string, seen: Map<string, string>, withChildren: boolean): Promise<void> {
   for (;;) {
     try {
@@ -213,7 +213,7 @@ function isSame(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, str
 
 type Random = (below: number) => number;
 
-/** Anywhere in a tree of three names and three levels; refusals are part of it. */
+/** A random change in a tree of three names and three levels; it may be refused. */
 async function change(client: Client, random: Random, data: string): Promise<void> {
   let path = '/t';
   for (let depth = random(3); depth >= 0; depth--) path += `/${'abc'.charAt(random(3))}`;

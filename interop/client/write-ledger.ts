@@ -11,11 +11,11 @@ interface Entry {
 }
 
 /**
- * Creates znodes, each once, remembers what the client said of each, and compares it with what is there.
+ * Creates znodes, records the outcome of each, and compares it with the tree:
  *
- * 1. What was acknowledged is there, with the zxid that was told.
- * 2. What was rejected as 'not-applied' is not there.
- * 3. What is there was created in the order of the calls.
+ * 1. An acknowledged znode exists, with the reported zxid.
+ * 2. A znode rejected as 'not-applied' does not exist.
+ * 3. Existing znodes were created in call order.
  */
 export class WriteLedger {
   readonly #client: Client;
@@ -23,7 +23,7 @@ export class WriteLedger {
   readonly #entries: Entry[] = [];
   readonly #running = new Set<Promise<void>>();
   readonly #counts: Record<EntryState, number> = { pending: 0, acknowledged: 0, unknown: 0, 'not-applied': 0 };
-  /** Everything that a write was rejected with. */
+  /** All errors of writes. */
   readonly errors: ZooKeeperError[] = [];
 
   constructor(client: Client, parent: string) {
@@ -39,7 +39,7 @@ export class WriteLedger {
     return this.#counts[state];
   }
 
-  /** Begins one write; resolves when it has ended one way or the other. */
+  /** Starts one write; resolves when it has settled. */
   write(options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}): Promise<void> {
     const entry: Entry = { name: `w${String(this.#entries.length).padStart(6, '0')}`, state: 'pending', czxid: 0n };
     this.#entries.push(entry);
@@ -49,12 +49,12 @@ export class WriteLedger {
     return running;
   }
 
-  /** Everything that was begun has ended. */
+  /** Waits for all writes to settle. */
   async settled(): Promise<void> {
     await Promise.all(this.#running);
   }
 
-  /** @param observer a client that sees the server as it is */
+  /** @param observer a client that bypasses the proxy */
   async check(observer: Client): Promise<void> {
     await observer.sync();
     const { children } = await observer.children(this.#parent);

@@ -11,9 +11,9 @@ interface Violation {
 
 const LEVELS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
-/** What axe finds against WCAG 2.2 AA. In dark all is as in light but the colours. */
+/** Violations of WCAG 2.2 AA found by axe. Dark mode only differs in colours. */
 export async function violationsOf(page: Page, colorsOnly = false): Promise<readonly string[]> {
-  // The policy of the page lets nobody add a script, but not whoever drives the browser.
+  // The page's CSP forbids added scripts, but does not apply to scripts evaluated by the browser's driver.
   await page.evaluate(AXE);
   const found = (await page.evaluate(
     `axe.run({ runOnly: ${JSON.stringify(colorsOnly ? ['color-contrast'] : LEVELS)}, resultTypes: ['violations'] }).then((found) => found.violations)`,

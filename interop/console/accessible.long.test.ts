@@ -15,15 +15,15 @@ import { PATIENCE_MS } from './lent-page.ts';
 import { isRecording, picturePath, recordPicture } from './pictures.ts';
 
 /*
- * What the page looks like, and to whom it is open. With RECORD=1 the pictures of docs/console.md are made anew.
+ * Accessibility and appearance of the page. With RECORD=1 the pictures of docs/console.md are recorded again.
  */
 
-/** Views of which a picture is made here. */
+/** Views whose pictures are recorded here. */
 const PICTURED: readonly string[] = ['tree', 'live', 'lines', 'servers', 'sizes'];
-/** Made where there is more to see: by the tests of the keyboard. */
+/** Recorded by the keyboard tests, which have more to show. */
 const OTHERS = ['members', 'time'];
 
-/** A service of which there is something to see. */
+/** Fills a service with something to show. */
 async function furnish(servers: string): Promise<AsyncDisposable> {
   const clients = await Promise.all([1, 2, 3].map(() => connect(servers)));
   const [ann, bob, cid] = clients as [(typeof clients)[0], (typeof clients)[0], (typeof clients)[0]];
@@ -66,7 +66,7 @@ const VIEWS: readonly { readonly name: string; readonly path: string; ready(page
   { name: 'time', path: '/app/config/motd', ready: (page) => page.getByText('version').waitFor() },
 ];
 
-/** As if the service had always been as it is: what is looked at is the page. */
+/** A past without changes: only the page is under test. */
 function unchangingPast(servers: string): PastTrees {
   return {
     span: () => Promise.resolve({ fromMs: Date.parse('2026-01-01'), toMs: Date.parse('2026-01-02') }),
@@ -77,7 +77,7 @@ function unchangingPast(servers: string): PastTrees {
   };
 }
 
-/** Admin ports that let the first session that is asked for be ended, and no other. */
+/** Admin ports that allow ending the first requested session, and no other. */
 function madeUpAdmin(): AdminPorts {
   let first = '';
   return {
@@ -98,91 +98,88 @@ describeWith(['chromium'], 'the console is open to everyone', () => {
   });
   afterAll(() => browser?.close());
 
-  test.each(['light', 'dark'] as const)(
-    'all views in %s satisfy WCAG 2.2 AA as far as axe can tell',
-    async (colorScheme) => {
-      // All share the event loop of this test: when it stalls, none of them has gone.
-      await using ensemble = await TestEnsemble.start({ syncLimit: 50 });
-      await using _ = await furnish(ensemble.connectString);
-      const isDark = colorScheme === 'dark';
-      const past = unchangingPast(ensemble.connectString);
-      const options = {
-        name: 'service',
-        colorScheme,
-        width: 1000,
-        height: 560,
-        cluster: { past, admin: madeUpAdmin() },
-      };
-      await using site = await ConsoleSite.open(browser, ensemble.connectString, options);
-      const { page, client } = site;
-      await page.goto(site.console.url);
-      await page.getByRole('button', { name: 'Log in' }).waitFor();
-      expect.soft(await violationsOf(page, isDark)).toEqual([]);
-      await site.enter();
-      for (const { name, path, ready } of VIEWS) {
-        await site.show(path, name);
-        if (name === 'live') {
-          await page.getByText('Nothing has happened yet.').waitFor();
-          for (const motd of ['Deploys are frozen until Friday.\n', 'Deploys are open.\n']) {
-            await client.set('/app/config/motd', motd);
-            await page.getByRole('button', { name: '/app/config/motd' }).first().waitFor();
-          }
-        }
-        await ready(page);
-        expect.soft(await violationsOf(page, isDark), name).toEqual([]);
-        if (
-          isRecording &&
-          PICTURED.includes(name) &&
-          colorScheme === (name === 'live' || name === 'servers' ? 'dark' : 'light')
-        ) {
-          if (name === 'servers') await page.getByRole('img', { name: /^Requests a second\. 127\S+: \d/ }).waitFor();
-          await recordPicture(page, name);
+  test.each(['light', 'dark'] as const)('all views in %s pass the WCAG 2.2 AA checks of axe', async (colorScheme) => {
+    // All servers share this test's event loop, so a stall must not look like a failure.
+    await using ensemble = await TestEnsemble.start({ syncLimit: 50 });
+    await using _ = await furnish(ensemble.connectString);
+    const isDark = colorScheme === 'dark';
+    const past = unchangingPast(ensemble.connectString);
+    const options = {
+      name: 'service',
+      colorScheme,
+      width: 1000,
+      height: 560,
+      cluster: { past, admin: madeUpAdmin() },
+    };
+    await using site = await ConsoleSite.open(browser, ensemble.connectString, options);
+    const { page, client } = site;
+    await page.goto(site.console.url);
+    await page.getByRole('button', { name: 'Log in' }).waitFor();
+    expect.soft(await violationsOf(page, isDark)).toEqual([]);
+    await site.enter();
+    for (const { name, path, ready } of VIEWS) {
+      await site.show(path, name);
+      if (name === 'live') {
+        await page.getByText('Nothing has happened yet.').waitFor();
+        for (const motd of ['Deploys are frozen until Friday.\n', 'Deploys are open.\n']) {
+          await client.set('/app/config/motd', motd);
+          await page.getByRole('button', { name: '/app/config/motd' }).first().waitFor();
         }
       }
-      // Still the view of the time.
-      await page.getByRole('button', { name: 'Compare', exact: true }).click();
-      await page.getByRole('region', { name: 'Differences' }).waitFor();
+      await ready(page);
+      expect.soft(await violationsOf(page, isDark), name).toEqual([]);
+      if (
+        isRecording &&
+        PICTURED.includes(name) &&
+        colorScheme === (name === 'live' || name === 'servers' ? 'dark' : 'light')
+      ) {
+        if (name === 'servers') await page.getByRole('img', { name: /^Requests a second\. 127\S+: \d/ }).waitFor();
+        await recordPicture(page, name);
+      }
+    }
+    // Still in the time view.
+    await page.getByRole('button', { name: 'Compare', exact: true }).click();
+    await page.getByRole('region', { name: 'Differences' }).waitFor();
+    expect.soft(await violationsOf(page, isDark)).toEqual([]);
+    await site.show('/', 'servers');
+    await page.getByRole('button', { name: 'Remove server 3' }).click();
+    await page.getByRole('region', { name: 'Plan' }).waitFor();
+    expect.soft(await violationsOf(page, isDark)).toEqual([]);
+    await page.getByRole('button', { name: 'Apply…' }).click();
+    expect.soft(await violationsOf(page, isDark)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await site.show('/', 'sessions');
+    for (const i of [0, 1]) {
+      await page
+        .getByRole('row')
+        .filter({ hasText: '0x' })
+        .filter({ hasNotText: 'this console' })
+        .nth(i)
+        .getByRole('button')
+        .click();
+      // The second one is refused, with the reason.
+      if (i === 1) await page.getByRole('status').getByText('No permission to end sessions').waitFor();
+      else await page.getByRole('button', { name: 'End session…' }).waitFor();
       expect.soft(await violationsOf(page, isDark)).toEqual([]);
-      await site.show('/', 'servers');
-      await page.getByRole('button', { name: 'Remove server 3' }).click();
-      await page.getByRole('region', { name: 'Plan' }).waitFor();
-      expect.soft(await violationsOf(page, isDark)).toEqual([]);
-      await page.getByRole('button', { name: 'Apply…' }).click();
-      expect.soft(await violationsOf(page, isDark)).toEqual([]);
-      await page.keyboard.press('Escape');
-      await site.show('/', 'sessions');
-      for (const i of [0, 1]) {
-        await page
-          .getByRole('row')
-          .filter({ hasText: '0x' })
-          .filter({ hasNotText: 'this console' })
-          .nth(i)
-          .getByRole('button')
-          .click();
-        // Of the one it is said why not.
-        if (i === 1) await page.getByRole('status').getByText('No permission to end sessions').waitFor();
-        else await page.getByRole('button', { name: 'End session…' }).waitFor();
+      if (i === 0) {
+        await page.getByRole('button', { name: 'End session…' }).click();
+        await page.getByText('3 ephemeral znodes go with it').waitFor();
         expect.soft(await violationsOf(page, isDark)).toEqual([]);
-        if (i === 0) {
-          await page.getByRole('button', { name: 'End session…' }).click();
-          await page.getByText('3 ephemeral znodes go with it').waitFor();
-          expect.soft(await violationsOf(page, isDark)).toEqual([]);
-        }
-        await page.keyboard.press('Escape');
       }
-      await site.show('/app/config/motd');
-      await page.getByRole('button', { name: 'Edit' }).click();
-      await page.getByRole('textbox', { name: 'New value of' }).fill('something else');
-      expect.soft(await violationsOf(page, isDark)).toEqual([]);
-      await page.getByRole('button', { name: 'Review' }).click();
-      await page.locator('.cm-deletedChunk').waitFor();
-      expect.soft(await violationsOf(page, isDark)).toEqual([]);
       await page.keyboard.press('Escape');
-      await page.getByRole('button', { name: 'More' }).click();
-      expect.soft(await violationsOf(page, isDark)).toEqual([]);
-      site.expectNoComplaints();
-    },
-  );
+    }
+    await site.show('/app/config/motd');
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('textbox', { name: 'New value of' }).fill('something else');
+    expect.soft(await violationsOf(page, isDark)).toEqual([]);
+    await page.getByRole('button', { name: 'Review' }).click();
+    await page.locator('.cm-deletedChunk').waitFor();
+    expect.soft(await violationsOf(page, isDark)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'More' }).click();
+    expect.soft(await violationsOf(page, isDark)).toEqual([]);
+    site.expectNoComplaints();
+  });
 
   test.each([320, 768, 3840])(
     'on a screen of %s pixels nothing is cut off, and axe finds nothing in the narrowest and widest, light and dark',
@@ -199,7 +196,7 @@ describeWith(['chromium'], 'the console is open to everyone', () => {
       for (const { name, path, ready } of VIEWS) {
         await site.show(path, name);
         await page.locator(`.page-${name}`).waitFor();
-        // The narrow page has the tree before the value.
+        // On the narrow page the tree comes before the value.
         if (name !== 'live' && name !== 'tree') await ready(page);
         const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
         expect({ name, overflow }).toEqual({ name, overflow: 0 });
@@ -213,12 +210,12 @@ describeWith(['chromium'], 'the console is open to everyone', () => {
     },
   );
 
-  test('the pictures of the page are there, and small', () => {
+  test('the pictures of the page exist and are small', () => {
     const sizes = [...PICTURED, ...OTHERS].map((name) => statSync(picturePath(name)).size);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(400 * 1024);
   });
 
-  test('the page comes at once, and its scripts are less than 400 KB compressed', async () => {
+  test('the page loads fast, and its scripts are less than 400 KB compressed', async () => {
     await using ensemble = await TestEnsemble.start({ servers: 1 });
     await using site = await ConsoleSite.open(browser, ensemble.connectString);
     const { page } = site;

@@ -15,57 +15,54 @@ describeWith(['chromium', 'apache'], 'the console changes znodes', () => {
   });
   afterAll(() => browser?.close());
 
-  test.each(SERVER_KINDS)(
-    'of %s: it saves what was reviewed, to the version that was shown, and takes it back',
-    async (kind) => {
-      await using server = await ServerProcess.start(kind);
-      await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
-      const { client, page } = site;
-      await client.create('/config', '{"a":1}');
-      await site.enter('/config');
-      await page.getByRole('button', { name: 'Edit' }).click();
-      const editor = page.getByRole('textbox', { name: 'New value of /config' });
-      await editor.fill('{"a":2}');
-      // Meanwhile somebody else is faster.
-      await client.set('/config', '{"a":1,"b":7}');
-      await page.getByRole('button', { name: 'Review' }).click();
-      await page.getByText('Somebody else has changed it meanwhile').waitFor();
-      await page.locator('.cm-deletedChunk').first().waitFor();
-      // Once more, between review and save: the difference is that to the newest.
-      await client.set('/config', '{"a":1,"b":8}');
-      await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByText('it is at version 2 now').waitFor();
-      expect(textOf((await client.get('/config')).data)).toBe('{"a":1,"b":8}');
-      await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByText('/config is saved.').waitFor();
-      expect(textOf((await client.get('/config')).data)).toBe('{"a":2}');
-      await page.getByRole('button', { name: 'Undo' }).click();
-      await page.getByText('Undone: give /config the data of version 2 again.').waitFor();
-      expect(textOf((await client.get('/config')).data)).toBe('{"a":1,"b":8}');
+  test.each(SERVER_KINDS)('of %s: it saves the reviewed change to the shown version, and undoes it', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
+    const { client, page } = site;
+    await client.create('/config', '{"a":1}');
+    await site.enter('/config');
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const editor = page.getByRole('textbox', { name: 'New value of /config' });
+    await editor.fill('{"a":2}');
+    // Meanwhile another client changes the value.
+    await client.set('/config', '{"a":1,"b":7}');
+    await page.getByRole('button', { name: 'Review' }).click();
+    await page.getByText('Somebody else has changed it meanwhile').waitFor();
+    await page.locator('.cm-deletedChunk').first().waitFor();
+    // Again between review and save: the diff is against the newest value.
+    await client.set('/config', '{"a":1,"b":8}');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('it is at version 2 now').waitFor();
+    expect(textOf((await client.get('/config')).data)).toBe('{"a":1,"b":8}');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('/config is saved.').waitFor();
+    expect(textOf((await client.get('/config')).data)).toBe('{"a":2}');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('Undone: give /config the data of version 2 again.').waitFor();
+    expect(textOf((await client.get('/config')).data)).toBe('{"a":1,"b":8}');
 
-      // An undo does not destroy what others have done since.
-      await page.getByRole('button', { name: 'Edit' }).click();
-      await editor.fill('mine');
-      await page.keyboard.press('Control+s');
-      await page.getByRole('heading', { name: 'What would change' }).waitFor();
-      await page.keyboard.press('Control+s');
-      await page.getByText('/config is saved.').last().waitFor();
-      await client.set('/config', 'theirs');
-      await page.getByRole('button', { name: 'Undo' }).click();
-      await page.getByText('the tree has changed since: nothing was undone').waitFor();
-      expect(textOf((await client.get('/config')).data)).toBe('theirs');
-      site.expectNoComplaints();
-    },
-  );
+    // An undo does not overwrite later changes by others.
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await editor.fill('mine');
+    await page.keyboard.press('Control+s');
+    await page.getByRole('heading', { name: 'What would change' }).waitFor();
+    await page.keyboard.press('Control+s');
+    await page.getByText('/config is saved.').last().waitFor();
+    await client.set('/config', 'theirs');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('the tree has changed since: nothing was undone').waitFor();
+    expect(textOf((await client.get('/config')).data)).toBe('theirs');
+    site.expectNoComplaints();
+  });
 
-  test('what is typed while the page is busy stays', async () => {
+  test('text typed while the page is busy is kept', async () => {
     await using server = await TestServer.start();
     await using site = await ConsoleSite.open(browser, server.connectString);
     const { client, page } = site;
     await client.create('/notes', 'old');
     await site.enter('/notes');
     await page.locator('.cm-line', { hasText: 'old' }).waitFor();
-    // Types as soon as the editor is there: the page has more to do until it has shown it.
+    // Types as soon as the editor exists, before the page has finished rendering.
     await page.evaluate(`new MutationObserver((_, observer) => {
       const line = document.querySelector('dialog .cm-line');
       if (line === null || document.querySelector('dialog .quiet') !== null) return;
@@ -81,7 +78,7 @@ describeWith(['chromium', 'apache'], 'the console changes znodes', () => {
     await page.getByText('/notes is saved.').waitFor();
     expect(textOf((await client.get('/notes')).data)).toBe('new');
 
-    // So does an ACL that another client changes meanwhile, and it does not replace that change.
+    // The same for an ACL that another client changes meanwhile: that change is not overwritten.
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByRole('menuitem', { name: 'Change ACL' }).click();
     const acl = page.getByRole('dialog').getByRole('textbox');
@@ -95,7 +92,7 @@ describeWith(['chromium', 'apache'], 'the console changes znodes', () => {
   });
 
   test.each(SERVER_KINDS)(
-    'of %s: it creates, copies, moves and deletes, says what would go, and brings it back',
+    'of %s: it creates, copies, moves and deletes, shows what would be deleted, and undoes it',
     async (kind) => {
       await using server = await ServerProcess.start(kind);
       await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
@@ -144,7 +141,7 @@ describeWith(['chromium', 'apache'], 'the console changes znodes', () => {
   );
 
   test.each(SERVER_KINDS)(
-    'of %s: its exports and imports are those of the command line, and values go up and down as files',
+    'of %s: it exports and imports like the command line, and uploads and downloads values as files',
     async (kind) => {
       await using server = await ServerProcess.start(kind);
       await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
@@ -186,7 +183,7 @@ describeWith(['chromium', 'apache'], 'the console changes znodes', () => {
     },
   );
 
-  test('without --write it offers no change, and the backend takes none', async () => {
+  test('without --write it offers no changes, and the backend refuses them', async () => {
     await using server = await TestServer.start();
     await using site = await ConsoleSite.open(browser, server.connectString, { isWritable: false });
     const { page } = site;
@@ -205,7 +202,7 @@ describeWith(['chromium', 'apache'], 'the console changes znodes', () => {
     expect(await site.client.exists('/x')).toBeNull();
   });
 
-  test('when the editor cannot be loaded it says so, and what to do', async () => {
+  test('when the editor cannot be loaded it says so, with what to do', async () => {
     await using server = await TestServer.start();
     await using site = await ConsoleSite.open(browser, server.connectString);
     const { client, page } = site;

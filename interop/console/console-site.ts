@@ -3,7 +3,7 @@ import { type ClusterOptions, type ConsoleOptions, type RunningConsole, startCon
 import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core';
 import { LentPage, type Look } from './lent-page.ts';
 
-/** As the probe of a build machine starts it: nothing is looked up or sent anywhere. */
+/** Flags for a browser without network traffic of its own. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -21,17 +21,17 @@ export function launchBrowser(): Promise<Browser> {
 export interface SiteOptions extends Look, Partial<Omit<ConsoleOptions, 'clusters'>> {
   readonly name?: string;
   readonly cluster?: Partial<ClusterOptions>;
-  /** Further services: connect strings by names. */
+  /** Further services: connect strings by name. */
   readonly others?: Readonly<Record<string, string>>;
 }
 
-/** A console for a service, a page of a browser that shows it, and a client beside that changes what is shown. */
+/** A console for a service, a browser page that shows it, and a separate client that makes changes. */
 export class ConsoleSite implements AsyncDisposable {
   readonly console: RunningConsole;
   readonly client: Client;
   readonly page: Page;
   readonly #lent: LentPage;
-  /** Errors of the page, and requests that would leave it. */
+  /** Errors of the page, and requests to other origins. */
   readonly #complaints: string[] = [];
 
   /** @param servers `host:port,host:port` */
@@ -57,7 +57,7 @@ export class ConsoleSite implements AsyncDisposable {
     this.#lent = lent;
     page.on('pageerror', (error) => this.#complaints.push(error.stack ?? error.message));
     page.on('console', (message) => {
-      // Answers that are refusals are told by the browser as well.
+      // The browser also logs HTTP error responses.
       if (message.type() !== 'error' || message.text().startsWith('Failed to load resource')) return;
       if (!isByEditing(message)) this.#complaints.push(message.text());
     });
@@ -81,12 +81,12 @@ export class ConsoleSite implements AsyncDisposable {
     await this.page.goto(`${this.console.url}#/service/${view}${names}`);
   }
 
-  /** Waits until a text is shown. */
+  /** Waits until a text is visible. */
   see(text: string | RegExp): Promise<void> {
     return this.page.getByText(text).first().waitFor();
   }
 
-  /** The value that is shown, as text. */
+  /** The shown value, as text. */
   async value(): Promise<string> {
     return (await this.page.locator('.cm-content .cm-line').allTextContents()).join('\n').trim();
   }
@@ -118,8 +118,8 @@ function monitored(name: string): ClusterOptions['servers'][number] {
 }
 
 /**
- * When text with a background is replaced in an editor, Chromium wants to keep its colour by a style attribute, and reports
- * that the page's policy forbids it: at no line of anything. What the page or a script does has a line.
+ * When text with a background is replaced in an editor, Chromium tries to keep its colour with a style attribute, and
+ * reports a CSP violation without a line number. Violations by the page or a script have a line number.
  */
 function isByEditing(message: ConsoleMessage): boolean {
   const { url, lineNumber } = message.location();

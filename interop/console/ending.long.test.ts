@@ -22,7 +22,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
   });
   afterAll(() => browser?.close());
 
-  test('at a server that its client is not connected to, after it has said what goes, with the keyboard alone', async () => {
+  test('at a server that its client is not connected to, after a preview, with the keyboard alone', async () => {
     const place = { kind: 'meerkat', hasAdmin: true } as const;
     const ensemble = await Ensemble.start([place, place, place]);
     onTestFailed(() => console.log(ensemble.logs.slice(-20_000)));
@@ -32,7 +32,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
       for (let i = 0; i < 12; i++) await client.create(`/mine-${i}`, '', { mode: 'ephemeral' });
       await client.get('/mine-1', { watch: true });
       const session = idOf(client);
-      // Of the admin ports the first one alone can be reached.
+      // Only the first admin port is reachable.
       await using site = await openSite(browser, ensemble.connectString, [one?.adminPort ?? 0, 1, 1]);
       const { page } = site;
       await site.enter('/', 'sessions');
@@ -45,7 +45,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
       await dialog.getByText('and 7 more').waitFor();
       await dialog.getByText('1 path is watched no more').waitFor();
 
-      // Whoever closes the window ends nothing.
+      // Closing the dialog ends nothing.
       await page.keyboard.press('Escape');
       await dialog.waitFor({ state: 'detached' });
       await client.get('/mine-0');
@@ -64,7 +64,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     }
   });
 
-  test('and says why not: who it is has no permission, has gone, or the console is none that ends sessions', async () => {
+  test('and reports why not: no permission, the session is gone, or the console may not end sessions', async () => {
     await using server = await ServerProcess.start('meerkat', {
       hasAdmin: true,
       saslUsers: { ann: 'secret' },
@@ -83,12 +83,12 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     expect(await page.getByRole('button', { name: 'End session…' }).count()).toBe(0);
     await page.keyboard.press('Escape');
 
-    // Its own session is ended by logging out.
+    // The console's own session is ended by logging out.
     await page.getByRole('row').filter({ hasText: 'this console' }).getByRole('button').click();
     await page.getByText('log out to end it').waitFor();
     await page.keyboard.press('Escape');
 
-    // One that has gone between the question and the yes.
+    // A session that ended between the question and the confirmation.
     await login(page, 'digest', 'super', 'test');
     await open(page, idOf(client));
     await page.getByRole('button', { name: 'End session…' }).click();
@@ -113,7 +113,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     await second.close();
   });
 
-  test("and says that Apache's servers have no such thing", async () => {
+  test("and reports that Apache's servers do not support it", async () => {
     await using server = await ServerProcess.start('apache', { hasAdmin: true });
     const place = `127.0.0.1:${server.port}`;
     const client = await connect(place, CLIENT);
@@ -126,7 +126,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     site.expectNoComplaints();
   });
 
-  test('as the command is told: by the port, and with the credentials of the console for who asks for them', async () => {
+  test('with the options of the command: the port, and the credentials of the console on demand', async () => {
     await using server = await ServerProcess.start('meerkat', { hasAdmin: true });
     const place = `127.0.0.1:${server.port}`;
     const client = await connect(place, CLIENT);
@@ -152,7 +152,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     await client.close();
   });
 
-  test('with TLS, by the certificate of who has logged in, and by that of the console for who asks for it', async () => {
+  test('with TLS, with the certificate of the logged-in user, and with that of the console on demand', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'ending-tls-'));
     try {
       const { config, ca, root, ann } = writeCertificates(directory);
@@ -167,7 +167,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
       await page.goto(console.url);
       const offered = page.getByRole('button', { name: 'End session…' });
       const cases = [
-        // The port wants a certificate, and that of the console is not shown for somebody else.
+        // The port requires a certificate, and that of the console is not used on behalf of another user.
         ['none', null, page.getByRole('status').getByText('No admin port answers')],
         ['certificate', ann, page.getByRole('status').getByText('No permission to end sessions')],
         ['certificate', root, offered],
@@ -189,7 +189,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     }
   });
 
-  test('on the admin port of a server, too', async () => {
+  test('also on the admin port of a server', async () => {
     await using server = await ServerProcess.start('meerkat', {
       hasAdmin: true,
       config: { 'console.enabled': true, 'console.write': true },
@@ -209,7 +209,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
   });
 });
 
-/** The console as a command, which is told the admin port of a server. */
+/** The console as a command, with the admin port of a server. */
 async function startConsole(
   server: ServerProcess,
   ...options: readonly string[]
@@ -250,7 +250,7 @@ async function open(page: Page, session: string): Promise<void> {
   await page.getByRole('button', { name: session }).click();
 }
 
-/** Goes to a button as the tab key does, and presses it. */
+/** Focuses a button with the Tab key, and presses it. */
 async function press(page: Page, name: string): Promise<void> {
   const button = page.getByRole('button', { name, exact: true });
   await button.waitFor();

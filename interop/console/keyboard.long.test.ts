@@ -14,14 +14,14 @@ import { recordPicture } from './pictures.ts';
 const FROM_MS = Date.parse('2026-01-01');
 const DAY_MS = 86_400_000;
 
-describeWith(['chromium'], 'the console is worked with the keyboard alone', () => {
+describeWith(['chromium'], 'the console works with the keyboard alone', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchBrowser();
   });
   afterAll(() => browser?.close());
 
-  test('thirty tasks that people have with ZooNavigator', async () => {
+  test('thirty tasks known from ZooNavigator', async () => {
     await using server = await TestServer.start();
     await using site = await ConsoleSite.open(browser, server.connectString);
     const { client, page } = site;
@@ -40,7 +40,7 @@ describeWith(['chromium'], 'the console is worked with the keyboard alone', () =
     site.expectNoComplaints();
   });
 
-  test('a plan of members and its change, and the tree of the past', async () => {
+  test('a membership plan and its application, and the past tree', async () => {
     await using before = await TestServer.start();
     const older = await connect(before.connectString);
     await older.createParents('/app/config', 'old');

@@ -1,19 +1,19 @@
 import type { Page } from 'playwright-core';
 import { PATIENCE_MS } from './lent-page.ts';
 
-/** What has the focus, as assistive techniques name it. */
+/** The accessible name of the focused element. */
 const FOCUSED = `(() => {
   const element = document.activeElement;
   const label = element?.closest('label');
   return element?.getAttribute('aria-label') || (label ?? element)?.textContent?.trim() || '';
 })()`;
 
-/** Before the page is loaded: a mouse that is used is a complaint of it, until this is disposed. */
+/** Call before the page is loaded: until disposed, any use of the mouse is an error. */
 export function withoutMouse(page: Page): Promise<AsyncDisposable> {
   return page.addInitScript("addEventListener('pointerdown', () => console.error('a mouse was used'), true)");
 }
 
-/** A hand on the keyboard of a page, and none on its mouse. */
+/** Controls a page with the keyboard only. */
 export class Keyboard {
   readonly #page: Page;
 
@@ -29,7 +29,7 @@ export class Keyboard {
     await this.#page.keyboard.insertText(text);
   }
 
-  /** Goes on with Tab until something of that name has the focus, which may be about to be shown. */
+  /** Presses Tab until an element of that name has the focus; waits for it to appear. */
   async tabTo(name: string | RegExp, key = 'Tab'): Promise<void> {
     const deadline = Date.now() + PATIENCE_MS;
     for (;;) {
@@ -44,7 +44,7 @@ export class Keyboard {
     }
   }
 
-  /** An entry of the menu of the znode. */
+  /** Selects an entry of the znode's menu. */
   async menu(entry: string): Promise<void> {
     await this.tabTo('More');
     await this.press('Enter');
@@ -65,7 +65,7 @@ export class Keyboard {
     await this.at(path);
   }
 
-  /** Waits until a znode is shown, and takes keys. */
+  /** Waits until a znode is shown and accepts keys. */
   async at(path: string): Promise<void> {
     const region = this.#page.getByRole('region', { name: path, exact: true });
     await region.getByRole('button', { name: 'More' }).waitFor();

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 
-/** How long something may take to be shown on a busy machine. */
+/** Timeout of waits, for a busy machine. */
 export const PATIENCE_MS = 120_000;
 
 export interface Look {
@@ -9,14 +9,14 @@ export interface Look {
   readonly height?: number | undefined;
 }
 
-/** The page of a browser that is lent to nobody. */
+/** The unused page of each browser. */
 const idle: WeakMap<Browser, Page> = new WeakMap();
 
 /**
- * A page of a browser, lent to one test after the other: a new one, of a new context, takes two and a half times the processor
- * time of loading the console into one that is there.
+ * A browser page that is reused by consecutive tests: a new page in a new context takes two and a half times the CPU
+ * time of loading the console into an existing one.
  *
- * Each test finds it without cookies, without what a page has stored, and without routes and listeners.
+ * Each test gets it without cookies, storage, routes and listeners.
  */
 export class LentPage implements AsyncDisposable {
   readonly page: Page;
@@ -35,7 +35,7 @@ export class LentPage implements AsyncDisposable {
     this.page = page;
   }
 
-  /** Before what it shows is closed: an answer of that origin, even a refusal, keeps the process of the page. */
+  /** Call before the shown console is closed: any response from its origin, even an error, keeps the page's process. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { page } = this;
     for (const event of ['pageerror', 'console', 'request']) page.removeAllListeners(event);

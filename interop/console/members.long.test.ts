@@ -15,7 +15,7 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
   afterAll(() => browser?.close());
 
   test.each(SERVER_KINDS)(
-    'of an ensemble of %s, by a plan that is shown before, and says why it is refused',
+    'of an ensemble of %s, with a plan that is shown first, and reports why it is refused',
     async (kind) => {
       const ensemble = await ChangingEnsemble.start([kind, kind, kind]);
       onTestFailed(() => console.log(ensemble.logs.slice(-20_000)));
@@ -29,7 +29,7 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
         await membersTable(page).getByText('leader', { exact: true }).waitFor();
         await membersTable(page).getByText(ensemble.server(2).address, { exact: true }).waitFor();
 
-        // Without the right to do it, the service refuses.
+        // Without permission the service refuses.
         await page.getByRole('button', { name: 'Remove server 3' }).click();
         await planRow(page, 'remove server 3').getByText('yes', { exact: true }).waitFor();
         expect(await planRow(page, 'remove server 3').getByText('stop server 3 afterwards').count()).toBe(1);
@@ -43,7 +43,7 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
         await page.getByRole('textbox', { name: 'Password' }).fill('test');
         await page.getByRole('button', { name: 'Log in' }).click();
 
-        // What joins has to be up before; until then the step waits.
+        // A joining server must be running first; until then the step waits.
         const joiner = await ensemble.add(4, kind);
         await page.getByRole('button', { name: 'Add a server' }).click();
         await fillMember(page, joiner, 'observer');
@@ -73,7 +73,7 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
         const listed = new TextDecoder().decode((await site.client.config()).data);
         expect([...listed.matchAll(/^server\.(\d)=/gm)].map(([, id]) => id)).toEqual(left);
 
-        // Somebody else changes the list between the plan and the change.
+        // Another client changes the list between the plan and the change.
         await page.getByRole('button', { name: 'Remove server 4' }).click();
         await planRow(page, 'remove server 4').waitFor();
         await page.getByRole('button', { name: 'Apply…' }).click();
@@ -84,7 +84,7 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
         await page.getByRole('alert').getByText('Somebody else was faster').waitFor();
         await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
 
-        // Servers that are started without reconfigEnabled keep their members.
+        // Servers without reconfigEnabled keep their members.
         await ensemble.server(leaving).kill();
         const staying = left.map((id) => ensemble.server(Number(id)));
         await Promise.all(staying.map((server) => restartFixed(server)));
@@ -94,7 +94,7 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
         await page.getByRole('alert').getByText('The servers keep their members').waitFor();
         await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
 
-        // What is rarely met, from a service that is made up.
+        // Rare errors, from a stubbed service.
         for (const [code, title] of [
           ['RECONFIGINPROGRESS', 'Another change is in progress'],
           ['NEWCONFIGNOQUORUM', 'Too few servers are ready'],
@@ -143,7 +143,7 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
     }
   });
 
-  test('not where it only reads: there it plans, and does not ask who is no member', async () => {
+  test('not in read-only mode: it only plans, and does not query servers that are not members', async () => {
     const ensemble = await ChangingEnsemble.start(['meerkat', 'meerkat', 'meerkat']);
     try {
       await using site = await ConsoleSite.open(browser, ensemble.connectString(), { isWritable: false });
@@ -154,12 +154,12 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
       await planRow(page, 'remove server 3').getByText('yes', { exact: true }).waitFor();
       await page.getByText('it plans and does not apply').waitFor();
       expect(await page.getByRole('button', { name: 'Apply…' }).count()).toBe(0);
-      // It follows already, which a reader is not told.
+      // It already follows, which is not shown in read-only mode.
       const joiner = await ensemble.join(4, 'meerkat', [1, 2, 3]);
       await page.getByRole('button', { name: 'Add a server' }).click();
       await fillMember(page, joiner, 'participant');
       await planRow(page, 'add server 4 as a participant').getByText('it does not answer').waitFor();
-      // A quorum that is lost is said.
+      // A lost quorum is reported.
       await ensemble.server(2).kill();
       await page.getByRole('button', { name: 'Drop the plan' }).click();
       await page.getByRole('button', { name: 'Remove server 1' }).click();

@@ -4,7 +4,7 @@ import type { ConsoleSite } from './console-site.ts';
 import type { Keyboard, Tasks } from './keyboard.ts';
 
 /**
- * What people do with ZooNavigator, one task after the other.
+ * The tasks of ZooNavigator users, in sequence.
  *
  * @param other a client that holds the lock `/locks/job`
  */

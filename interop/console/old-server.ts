@@ -3,16 +3,16 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** The ops of 3.4 (`ZooDefs.OpCode` and `Request.isValid` of that version). */
 const KNOWN_OPS: ReadonlySet<number> = new Set([1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 100, 101, 102, -11]);
-/** Came with 3.5. Another name of that length is not there. */
+/** Added in 3.5. Replaced with a name of the same length that does not exist. */
 const CONFIG_PATH = '/zookeeper/config';
 
 /**
- * A server in front of a newer one that knows what servers of 3.4 know: other requests are answered with UNIMPLEMENTED, zxid
- * -1, and their connection is closed, as `UnimplementedRequestProcessor` does it; and there is no /zookeeper/config.
+ * A proxy that makes a newer server look like one of 3.4: newer requests are answered with UNIMPLEMENTED, zxid -1, and
+ * their connection is closed, as by `UnimplementedRequestProcessor`; and /zookeeper/config does not exist.
  */
 export class OldServer implements AsyncDisposable {
   readonly port: number;
-  /** Requests that no server of 3.4 knows, by op. */
+  /** Op codes of refused requests. */
   readonly refusedOps: number[];
   readonly #close: () => void;
 
@@ -55,14 +55,14 @@ export class OldServer implements AsyncDisposable {
   }
 }
 
-/** What a client sends, frame by frame. */
+/** Splits the client's bytes into frames. */
 class Requests {
   readonly #client: Socket;
   readonly #server: Socket;
   readonly #refusedOps: number[];
   #input: Buffer = Buffer.alloc(0);
   #isFirst = true;
-  /** The server has closed: what comes behind is not looked at. */
+  /** The connection is closed: later bytes are ignored. */
   #isOver = false;
 
   constructor(client: Socket, server: Socket, refusedOps: number[]) {
@@ -78,7 +78,7 @@ class Requests {
   #passFrames(): void {
     while (this.#input.length >= 4 && !this.#isOver) {
       const length = this.#input.readInt32BE(0);
-      // A four-letter word: four bytes that are no length of a frame.
+      // A four-letter word: four bytes that are not a valid frame length.
       const end = length > 1 << 24 ? this.#input.length : 4 + length;
       if (this.#input.length < end) return;
       const frame = this.#input.subarray(0, end);

@@ -10,7 +10,7 @@ import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { ConsoleSite, launchBrowser } from './console-site.ts';
 
-describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
+describeWith(['chromium', 'apache'], 'the console shows the live state', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchBrowser();
@@ -18,7 +18,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
   afterAll(() => browser?.close());
 
   test.each(SERVER_KINDS)(
-    'of %s: each change under a path, with what it did to the value; it can be paused and filtered',
+    'of %s: each change below a path, with its effect on the value; it can be paused and filtered',
     async (kind) => {
       await using server = await ServerProcess.start(kind);
       await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
@@ -48,7 +48,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     },
   );
 
-  test.each(SERVER_KINDS)('of %s: a thousand changes a second, none of which is lost or comes late', async (kind) => {
+  test.each(SERVER_KINDS)('of %s: a thousand changes a second, none of them lost or late', async (kind) => {
     await using server = await ServerProcess.start(kind);
     await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
     const { client, page } = site;
@@ -68,7 +68,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     site.expectNoComplaints();
   });
 
-  test.each(SERVER_KINDS)('sessions of %s, what each holds and watches', async (kind) => {
+  test.each(SERVER_KINDS)('sessions of %s, with their ephemerals and watches', async (kind) => {
     await using server = await ServerProcess.start(kind);
     await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
     const { client, page } = site;
@@ -100,62 +100,59 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     site.expectNoComplaints();
   });
 
-  test.each(SERVER_KINDS)(
-    'of %s: who holds a lock and who waits, those that wait for each other, and who waits at a barrier',
-    async (kind) => {
-      await using server = await ServerProcess.start(kind);
-      await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
-      const { page } = site;
-      const lineOf = (name: string) => page.locator('.line').filter({ has: page.getByRole('link', { name }) });
-      const ann = await connect(`127.0.0.1:${server.port}`);
-      const bob = await connect(`127.0.0.1:${server.port}`);
-      const first = await new Mutex(ann, '/locks/first').acquire();
-      const second = await new Mutex(bob, '/locks/second', { layout: 'kazoo' }).acquire();
-      const waiting = new AbortController();
-      const annWaits = new Mutex(ann, '/locks/second', { layout: 'kazoo' }).acquire({ signal: waiting.signal });
-      annWaits.catch(() => {});
-      await site.enter('/', 'lines');
-      await page.getByRole('link', { name: '/locks/first' }).waitFor();
-      const [holder = ''] = (await ann.children('/locks/first')).children;
-      const token = (await ann.exists(`/locks/first/${holder}`))?.czxid.toString(16);
-      await lineOf('/locks/first').getByText('holds it').waitFor();
-      await lineOf('/locks/first')
-        .getByText(new RegExp(`^since .+ · token 0x${token}$`))
-        .waitFor();
-      const line = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: '/locks/second' }) });
-      await line.getByText('kazoo').waitFor();
-      await line.getByText('waits for').waitFor();
-      expect(await page.getByRole('alert').count()).toBe(0);
-      const bobWaits = new Mutex(bob, '/locks/first').acquire({ signal: waiting.signal });
-      bobWaits.catch(() => {});
-      await page.getByRole('alert').filter({ hasText: 'Deadlock' }).waitFor();
-      waiting.abort();
-      await page.getByRole('alert').waitFor({ state: 'detached' });
-      await Promise.allSettled([annWaits, bobWaits]);
-      const latch = '/election/_c_00000000-0000-0000-0000-000000000000-latch-';
-      await ann.createParents(latch, 'ann', { mode: 'ephemeral', sequential: true });
-      await lineOf('/election').getByText('leads').waitFor();
-      await ann.createParents('/tasks/queue-', 'x', { sequential: true });
-      await lineOf('/tasks').getByText('1 item').waitFor();
+  test.each(SERVER_KINDS)('of %s: holders and waiters of a lock, deadlocks, and waiters at a barrier', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
+    const { page } = site;
+    const lineOf = (name: string) => page.locator('.line').filter({ has: page.getByRole('link', { name }) });
+    const ann = await connect(`127.0.0.1:${server.port}`);
+    const bob = await connect(`127.0.0.1:${server.port}`);
+    const first = await new Mutex(ann, '/locks/first').acquire();
+    const second = await new Mutex(bob, '/locks/second', { layout: 'kazoo' }).acquire();
+    const waiting = new AbortController();
+    const annWaits = new Mutex(ann, '/locks/second', { layout: 'kazoo' }).acquire({ signal: waiting.signal });
+    annWaits.catch(() => {});
+    await site.enter('/', 'lines');
+    await page.getByRole('link', { name: '/locks/first' }).waitFor();
+    const [holder = ''] = (await ann.children('/locks/first')).children;
+    const token = (await ann.exists(`/locks/first/${holder}`))?.czxid.toString(16);
+    await lineOf('/locks/first').getByText('holds it').waitFor();
+    await lineOf('/locks/first')
+      .getByText(new RegExp(`^since .+ · token 0x${token}$`))
+      .waitFor();
+    const line = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: '/locks/second' }) });
+    await line.getByText('kazoo').waitFor();
+    await line.getByText('waits for').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    const bobWaits = new Mutex(bob, '/locks/first').acquire({ signal: waiting.signal });
+    bobWaits.catch(() => {});
+    await page.getByRole('alert').filter({ hasText: 'Deadlock' }).waitFor();
+    waiting.abort();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await Promise.allSettled([annWaits, bobWaits]);
+    const latch = '/election/_c_00000000-0000-0000-0000-000000000000-latch-';
+    await ann.createParents(latch, 'ann', { mode: 'ephemeral', sequential: true });
+    await lineOf('/election').getByText('leads').waitFor();
+    await ann.createParents('/tasks/queue-', 'x', { sequential: true });
+    await lineOf('/tasks').getByText('1 item').waitFor();
 
-      const barrier = new Barrier(ann, '/barriers/migration');
-      await barrier.set();
-      await lineOf('/barriers/migration').getByText('No session watches it').waitFor();
-      const waits = new Barrier(bob, '/barriers/migration').wait();
-      await lineOf('/barriers/migration').getByText('waits until it is removed').waitFor();
-      await barrier.remove();
-      await waits;
-      await lineOf('/barriers/migration').waitFor({ state: 'detached' });
-      const entering = new DoubleBarrier(ann, '/barriers/start', 2).enter();
-      await lineOf('/barriers/start').getByText('waits for the others').waitFor();
-      await Promise.all([entering, new DoubleBarrier(bob, '/barriers/start', 2).enter()]);
-      await expect.poll(() => lineOf('/barriers/start').getByText('is inside').count()).toBe(2);
-      await first.release();
-      await second.release();
-      await Promise.all([ann.close(), bob.close()]);
-      site.expectNoComplaints();
-    },
-  );
+    const barrier = new Barrier(ann, '/barriers/migration');
+    await barrier.set();
+    await lineOf('/barriers/migration').getByText('No session watches it').waitFor();
+    const waits = new Barrier(bob, '/barriers/migration').wait();
+    await lineOf('/barriers/migration').getByText('waits until it is removed').waitFor();
+    await barrier.remove();
+    await waits;
+    await lineOf('/barriers/migration').waitFor({ state: 'detached' });
+    const entering = new DoubleBarrier(ann, '/barriers/start', 2).enter();
+    await lineOf('/barriers/start').getByText('waits for the others').waitFor();
+    await Promise.all([entering, new DoubleBarrier(bob, '/barriers/start', 2).enter()]);
+    await expect.poll(() => lineOf('/barriers/start').getByText('is inside').count()).toBe(2);
+    await first.release();
+    await second.release();
+    await Promise.all([ann.close(), bob.close()]);
+    site.expectNoComplaints();
+  });
 
   test('the servers of an ensemble, and an election among them', async () => {
     await using ensemble = await TestEnsemble.start();
@@ -184,7 +181,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     site.expectNoComplaints();
   });
 
-  test.each(SERVER_KINDS)('a rolling restart of %s: who is back, who is away, who is to come', async (kind) => {
+  test.each(SERVER_KINDS)('a rolling restart of %s: which servers are done, down and pending', async (kind) => {
     const ensemble = await ChangingEnsemble.start([kind, kind, kind]);
     try {
       await using site = await ConsoleSite.open(browser, ensemble.connectString());
@@ -215,7 +212,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     }
   });
 
-  test.each(SERVER_KINDS)('in which settings the servers of an ensemble of %s differ', async (kind) => {
+  test.each(SERVER_KINDS)('differing settings of the servers of an ensemble of %s', async (kind) => {
     const ensemble = await ChangingEnsemble.start([kind, kind, kind]);
     try {
       await using site = await ConsoleSite.open(browser, ensemble.connectString());
@@ -223,7 +220,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
       await site.enter('/', 'servers');
       const table = page.getByRole('region', { name: 'Configuration' });
       const chips = table.getByText('differs', { exact: true });
-      // What is of each server by itself, as its ports and directories, is no difference.
+      // Settings specific to a server, such as ports and directories, are not differences.
       await expect.poll(() => table.getByRole('columnheader').count()).toBe(4);
       await page.getByText('All servers have the same configuration').waitFor();
       expect(await chips.count()).toBe(0);
@@ -251,7 +248,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     }
   });
 
-  test('several services, ours and Apache’s, each with a log-in of its own', async () => {
+  test('several services, ours and Apache’s, each with its own log-in', async () => {
     await using blue = await TestServer.start();
     await using green = await ServerProcess.start('apache');
     await using site = await ConsoleSite.open(browser, blue.connectString, {
@@ -279,7 +276,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     expect(await elsewhere.exists('/made-here')).not.toBeNull();
     expect(await client.exists('/made-here')).toBeNull();
 
-    // The first session is still there, and changes come from the service that is shown.
+    // The first session still exists, and changes come from the shown service.
     await services.selectOption('service');
     await page.getByRole('treeitem', { name: 'only-blue' }).waitFor();
     await elsewhere.create('/later', '');

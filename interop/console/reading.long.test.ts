@@ -14,7 +14,7 @@ describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
   });
   afterAll(() => browser?.close());
 
-  test.each(SERVER_KINDS)('of %s, and what changes in it as it changes', async (kind) => {
+  test.each(SERVER_KINDS)('of %s, with live updates', async (kind) => {
     await using server = await ServerProcess.start(kind);
     await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
     const { client } = site;
@@ -35,7 +35,7 @@ describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
     await page.getByRole('tab', { name: 'Access' }).click();
     await page.getByText('You may: everything.').or(page.getByText('what you may do is tried out')).waitFor();
     await page.getByText('No quota here or above.').waitFor();
-    // Limits as Apache's setquota of 3.8 writes them; the server counts.
+    // Limits in the format of setquota in Apache 3.8; the server maintains the usage.
     const limits = 'count=2,bytes=-1=;byteHardLimit=4096;countHardLimit=9';
     await client.createParents('/zookeeper/quota/app/zookeeper_limits', limits);
     await client.create('/zookeeper/quota/app/zookeeper_stats', 'count=0,bytes=0');
@@ -120,7 +120,7 @@ describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
     await row.waitFor();
     expect(await row.getAttribute('aria-posinset')).toBe('4712');
     expect(await row.getAttribute('aria-setsize')).toBe('5000');
-    // Of 5,000 rows those are there that are seen.
+    // Only the visible rows of 5,000 are in the DOM.
     expect(await page.getByRole('treeitem').count()).toBeLessThan(120);
     await page.keyboard.press('End');
     await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();

@@ -12,13 +12,13 @@ type Site = AsyncDisposable & { readonly url: string };
 
 const CONSOLE = { hasAdmin: true, config: { 'console.enabled': true } } as const;
 const OURS_WITH_FILES = 'our server, with its directory';
-/** Whose past is looked at, and where the console is that shows it. */
+/** The server whose past is shown, and where the console runs. */
 const PLACES: readonly [string, { readonly kind: ServerKind; open(server: ServerProcess): Promise<Site> }][] = [
   ["Apache's server, with its directory", { kind: 'apache', open: withFiles }],
   [OURS_WITH_FILES, { kind: 'meerkat', open: withFiles }],
   ['our server, on its admin port', { kind: 'meerkat', open: onAdminPort }],
 ];
-/** A tree of our files is rebuilt in `cli/past.long.test.ts`. */
+/** Trees rebuilt from our files are tested in `cli/past.long.test.ts`. */
 const TREES = PLACES.filter(([name]) => name !== OURS_WITH_FILES);
 
 describeWith(['chromium', 'apache'], 'the console shows the past', () => {
@@ -28,7 +28,7 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
   });
   afterAll(() => browser?.close());
 
-  test.each(PLACES)('how a znode of %s came to be what it is, and who wrote it', async (_name, { kind, open }) => {
+  test.each(PLACES)('the history of a znode of %s, and who wrote it', async (_name, { kind, open }) => {
     await using server = await ServerProcess.start(kind, kind === 'meerkat' ? CONSOLE : {});
     const client = await connect(`127.0.0.1:${server.port}`);
     await client.create('/config', 'first');
@@ -58,7 +58,7 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await client.close();
   });
 
-  test.each(TREES)('the whole tree of %s as it was, and what has become of it', async (_name, { kind, open }) => {
+  test.each(TREES)('the whole past tree of %s, and its changes since', async (_name, { kind, open }) => {
     await using server = await ServerProcess.start(kind, kind === 'meerkat' ? CONSOLE : {});
     await using client = await connect(`127.0.0.1:${server.port}`);
     await client.createParents('/app/stays', 'one');
@@ -78,7 +78,7 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('link', { name: 'Time' }).click();
 
-    // The newest moment, and then the one before the changes.
+    // The newest state, and then the one before the changes.
     const tree = page.getByRole('region', { name: 'Znodes as they were' });
     await tree.getByRole('button', { name: 'app' }).click();
     await tree.getByRole('button', { name: 'comes' }).waitFor();
@@ -90,7 +90,7 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await tree.getByRole('button', { name: 'comes' }).waitFor({ state: 'detached' });
     await tree.getByRole('button', { name: 'stays' }).click();
     await expect.poll(() => page.locator('.cm-content .cm-line').allTextContents()).toEqual(['one']);
-    // Who may not read it now learns nothing of it then.
+    // A user without READ now does not see the past value either.
     await tree.getByRole('button', { name: 'secret' }).click();
     await page.getByText('This is not shown: you may not').waitFor();
     expect(await page.getByText('hidden').count()).toBe(0);
@@ -114,7 +114,7 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await page.getByRole('button', { name: '/secret' }).click();
     await page.getByText('This is not shown: you may not').waitFor();
 
-    // The slider begins with the first txn of the log.
+    // The slider starts at the first txn of the log.
     await page.getByRole('button', { name: 'End comparison' }).click();
     await page.getByRole('slider', { name: 'Moment' }).press('Home');
     await tree.getByRole('button', { name: 'app' }).waitFor({ state: 'detached' });
@@ -123,12 +123,12 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await page.getByRole('alert').getByText('is neither a zxid').waitFor();
   });
 
-  test('on the admin port to nobody what the ACL of now or that of then does not let him read', async () => {
+  test('on the admin port only what both the current and the past ACL allow the user to read', async () => {
     await using server = await ServerProcess.start('meerkat', CONSOLE);
     await using client = await connect(`127.0.0.1:${server.port}`);
     await client.addAuth('digest', 'ann:pw');
     const own = [acl.digest('ann', 'pw')];
-    // Open for a moment, as where a program sets the ACL behind the value.
+    // Open for a moment, as when a program sets the ACL after the value.
     await client.create('/closed', 'was open');
     await client.setAcl('/closed', own);
     await client.create('/opened', 'was closed', { acl: own });
@@ -160,7 +160,7 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     });
   });
 
-  test('on the admin port with the keyboard, on a screen of 320 pixels, without a finding of axe', async () => {
+  test('on the admin port with the keyboard, on a screen of 320 pixels, without axe violations', async () => {
     await using server = await ServerProcess.start('meerkat', CONSOLE);
     await using client = await connect(`127.0.0.1:${server.port}`);
     await client.create('/motd', 'one');
@@ -214,7 +214,7 @@ function decode(data: string | null): string {
   return Buffer.from(data ?? '', 'base64').toString();
 }
 
-/** Asks as the page does. */
+/** Sends requests like the page. */
 async function enterConsole(
   { adminPort }: ServerProcess,
   login: object,
@@ -238,7 +238,7 @@ async function onAdminPort({ adminPort }: ServerProcess): Promise<Site> {
   return { url: `http://127.0.0.1:${adminPort}/console/`, async [Symbol.asyncDispose]() {} };
 }
 
-/** The console as a command, which is told where the files of a server are. */
+/** The console as a command, with the files of a server. */
 async function withFiles(server: ServerProcess): Promise<Site> {
   const args = ['console', '--server', `127.0.0.1:${server.port}`, '--dir', server.dataDirectory];
   const command = new RunningCommand([...args, '--listen', '127.0.0.1:0'], {}, false);

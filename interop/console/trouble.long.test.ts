@@ -9,14 +9,14 @@ import { ConsoleSite, launchBrowser } from './console-site.ts';
 import { LentPage, PATIENCE_MS } from './lent-page.ts';
 import { OldServer } from './old-server.ts';
 
-describeWith(['chromium', 'apache'], 'the console says what is so', () => {
+describeWith(['chromium', 'apache'], 'the console reports problems', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchBrowser();
   });
   afterAll(() => browser?.close());
 
-  test('when no server is there, and when the service goes and comes back', async () => {
+  test('when no server is available, and when the service goes down and recovers', async () => {
     await using server = await TestServer.start();
     await using site = await ConsoleSite.open(browser, server.connectString, {
       cluster: { connection: { servers: server.connectString, sessionTimeoutMs: 4000 } },
@@ -42,7 +42,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     site.expectNoComplaints();
   });
 
-  test.each(SERVER_KINDS)('when %s has ended its session, and that it has another one', async (kind) => {
+  test.each(SERVER_KINDS)('when %s has ended its session and a new one has started', async (kind) => {
     await using server = await ServerProcess.start(kind);
     await using proxy = await TcpProxy.start({ target: server.port });
     await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`, {
@@ -96,7 +96,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     });
     await site.enter('/app/config');
     await expect.poll(() => site.value()).toBe('first');
-    // What it does not know was asked at the log-in: nothing breaks the connection any more.
+    // Unsupported requests were probed at log-in, so later requests do not break the connection.
     const refused = [...old.refusedOps];
     expect(new Set(refused)).toEqual(new Set([OpCode.whoAmI, OpCode.addWatch]));
     await page.getByRole('treeitem', { name: 'config' }).waitFor();
@@ -141,7 +141,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     site.expectNoComplaints();
   });
 
-  test.each(SERVER_KINDS)('when permissions are missing, and after a log-in that has them, at %s', async (kind) => {
+  test.each(SERVER_KINDS)('when permissions are missing, until a log-in that has them, at %s', async (kind) => {
     await using server = await ServerProcess.start(kind);
     await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
     const { client, page } = site;
@@ -181,7 +181,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     site.expectNoComplaints();
   });
 
-  test('when a certificate is none, to who has one, and when that of the server ends', async () => {
+  test("with certificates: an invalid one, a valid one, and the expiry of the server's", async () => {
     using certificates = new TestCertificates();
     await using server = await TestServer.start({ tls: certificates });
     const tls = certificates.client('ann');
@@ -208,7 +208,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     site.expectNoComplaints();
   });
 
-  test('with a megabyte, with odd names, and while the tree changes under it', async () => {
+  test('with a megabyte, with odd names, and while the tree changes', async () => {
     await using server = await TestServer.start();
     await using site = await ConsoleSite.open(browser, server.connectString);
     const { client, page } = site;
@@ -231,7 +231,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     site.expectNoComplaints();
   });
 
-  test('of a server of Apache that allows no words', async () => {
+  test('with an Apache server that allows no four-letter words', async () => {
     await using server = await ServerProcess.start('apache', { config: { '4lw.commands.whitelist': 'srvr' } });
     await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
     const { page } = site;
@@ -243,7 +243,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     site.expectNoComplaints();
   });
 
-  test('on the admin port of a server, where it is wanted', async () => {
+  test('on the admin port of a server, where enabled', async () => {
     await using plain = await ServerProcess.start('meerkat', { hasAdmin: true });
     expect((await fetch(`http://127.0.0.1:${plain.adminPort}/console/`)).status).toBe(404);
     const config = { 'console.enabled': true, 'console.write': true };
@@ -255,7 +255,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();
     await page.getByRole('button', { name: 'Create child' }).click();
     await page.getByLabel('Name').fill('made');
-    // Longer than what the admin port takes of others.
+    // Longer than other requests to the admin port may be.
     await page.getByRole('textbox', { name: 'Value' }).fill('x'.repeat(5000));
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByText('/made is created.').waitFor();
@@ -263,7 +263,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     expect(await server.askAdmin('/commands/ruok')).toContain('"command" : "ruok"');
   });
 
-  test('to who has no key, who comes from elsewhere, and under which prefix it is', async () => {
+  test('to clients without a key or from another origin, and below a prefix', async () => {
     await using server = await TestServer.start();
     await using site = await ConsoleSite.open(browser, server.connectString, { key: 'k3y', prefix: '/zk' });
     const { page } = site;
@@ -276,7 +276,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.goto(site.console.url);
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();
-    // The key is not left where it is seen and kept.
+    // The key does not stay in the URL.
     expect(page.url()).not.toContain('k3y');
 
     const statusOf = async (url: string, init: RequestInit = {}): Promise<number> => (await fetch(url, init)).status;

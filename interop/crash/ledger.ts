@@ -2,12 +2,12 @@ import { ConnectionClosed, Op, RawClient, type Reply } from '../harness/raw-clie
 import { OPEN_ACL, record } from '../harness/record-builder.ts';
 import { RecordReader } from '../harness/record-reader.ts';
 
-/** What a server has acknowledged about one znode. */
+/** The acknowledged state of one znode. */
 interface Acknowledged {
-  /** Of the newest acknowledged change. */
+  /** Version of the newest acknowledged change. */
   version: number;
   mzxid: bigint;
-  /** Versions that were asked for; the newest ones may or may not have happened. */
+  /** The last requested version; changes after `version` may or may not have been applied. */
   versionAsked: number;
 }
 
@@ -15,13 +15,13 @@ const REGISTERS = 8;
 const NO_NODE = -101;
 
 /**
- * Writes without a pause and keeps account of every reply, so that after a crash it can say what must be there.
+ * Writes continuously and records every reply, to check the state after a crash.
  *
- * Three kinds of promises:
- * 1. a register whose change to version v was acknowledged has at least version v, and the data of the version it has;
- * 2. an acknowledged create (plain, sequential, ephemeral) is there with its data and its zxid, an acknowledged delete
- *    is not undone;
- * 3. no zxid is given twice: what the server says after the crash is newer than everything it said before.
+ * Three invariants:
+ * 1. a register whose change to version v was acknowledged has at least version v, and the data of its version;
+ * 2. an acknowledged create (plain, sequential, ephemeral) exists with its data and zxid, an acknowledged delete is not
+ *    undone;
+ * 3. no zxid is used twice: zxids after the crash are higher than all before it.
  */
 export class Ledger {
   readonly #registers: Acknowledged[] = Array.from({ length: REGISTERS }, () => ({
@@ -29,7 +29,7 @@ export class Ledger {
     mzxid: 0n,
     versionAsked: 0,
   }));
-  /** Path → data, or null for what was deleted. */
+  /** Path → data, or null if deleted. */
   readonly #znodes = new Map<string, string | null>();
   #zxidMax = 0n;
   #created = 0;
@@ -44,9 +44,9 @@ export class Ledger {
   }
 
   /**
-   * Keeps several requests under way on the client until the server dies.
+   * Keeps several requests in flight on the client until the server dies.
    *
-   * @param onAcknowledged told after each reply; it decides when the server is killed
+   * @param onAcknowledged called after each reply; it decides when the server is killed
    */
   async write(client: RawClient, writer: number, onAcknowledged: () => void): Promise<void> {
     const lanes = Array.from({ length: 4 }, async (_, lane) => {
@@ -61,7 +61,7 @@ export class Ledger {
     }
   }
 
-  /** Compares the restarted server with the account; throws with what is missing. */
+  /** Compares the restarted server with the ledger; throws if something is missing. */
   async check(client: RawClient): Promise<void> {
     const first = await client.demand(Op.create, createBody('/sequential/after-', 'after', 2));
     this.#require(first.zxid > this.#zxidMax, `zxid ${first.zxid} follows the acknowledged ${this.#zxidMax}`);
@@ -75,7 +75,7 @@ export class Ledger {
     switch (i % 5) {
       case 0:
       case 1: {
-        // Each lane has its own register, so that versions come in order.
+        // Each lane has its own register, so that its versions are in order.
         const register = this.#registers[lane];
         if (register === undefined) throw new Error(`there is no register ${lane}`);
         const version = register.versionAsked + 1;
@@ -137,7 +137,7 @@ export class Ledger {
       this.#require(reply.error === NO_NODE, `the deleted ${path} is there again`);
       return;
     }
-    // A delete that was under way may have happened.
+    // A delete in flight may have been applied.
     if (reply.error === NO_NODE && this.#mayBeDeleted(path)) {
       this.#znodes.set(path, null);
       return;
@@ -162,7 +162,7 @@ export class Ledger {
   }
 }
 
-/** Every third created znode is deleted right after. */
+/** Every third created znode is deleted immediately. */
 function isDeletedAgain(number: number): boolean {
   return number % 3 === 2;
 }

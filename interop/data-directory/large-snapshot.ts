@@ -1,8 +1,8 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 
 /**
- * Writes a snapshot as the format has it, without any code of the server: `count` znodes with `bytes` of data each, in groups of a
- * thousand, without sessions, ACLs and digest.
+ * Writes a snapshot without any code of the server: `count` znodes with `bytes` of data each, in groups of a thousand,
+ * without sessions, ACLs and digest.
  */
 export function makeLargeSnapshot(path: string, count: number, bytes: number): void {
   const file = openSync(path, 'w');

@@ -4,10 +4,10 @@ import { record } from '../harness/record-builder.ts';
 import { RecordReader } from '../harness/record-reader.ts';
 import { SUPER_CREDENTIALS } from '../harness/server-process.ts';
 
-/** A whole tree as a server shows it: for each path a line with everything that belongs to the znode. */
+/** A whole tree as a server returns it: for each path a line with all fields of the znode. */
 export type TreeDump = Readonly<Record<string, string>>;
 
-/** Reads all znodes with the rights of the super user: data, list, and all fields of the stat. */
+/** Reads all znodes as the super user: data, ACL, and all fields of the Stat. */
 export async function dumpTree(port: number): Promise<TreeDump> {
   const client = await RawClient.connect(port);
   try {

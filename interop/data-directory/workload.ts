@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Op, RawClient, type Reply } from '../harness/raw-client.ts';
 import { type AclEntry, OPEN_ACL, record } from '../harness/record-builder.ts';
 
-/** A session that stays open when its server ends, and what it owns. */
+/** A session that stays open when its server stops, with its znodes. */
 export interface SurvivingSession {
   readonly credentials: RawClient['credentials'];
   readonly ephemerals: readonly string[];
@@ -21,11 +21,11 @@ const ACLS: readonly (readonly AclEntry[])[] = [
 ];
 
 /**
- * Fills a server through several sessions at once with everything that a data directory can hold: data of all sizes,
- * access control lists, sequential, ephemeral, container and TTL znodes, quotas, deletions, multis, and writes that
- * failed (they too stand in the log).
+ * Fills a server through several concurrent sessions with everything that a data directory can contain: data of all
+ * sizes, ACLs, sequential, ephemeral, container and TTL znodes, quotas, deletions, multis, and failed writes (which are
+ * logged too).
  *
- * @param root a znode that does not exist yet; everything lies under it
+ * @param root a znode that does not exist yet; everything is created below it
  */
 export async function fill(port: number, root: string): Promise<SurvivingSession> {
   const [first, second, leaving, surviving] = await Promise.all([
@@ -51,8 +51,8 @@ export async function fill(port: number, root: string): Promise<SurvivingSession
     writeKinds(first, root),
     writeFailures(first, root),
   ]);
-  // On their own: behind a multi that fails while other writes are in flight, an Apache server may log a digest that its
-  // tree never had, and finds that out itself when it replays the log.
+  // Not concurrent with other writes: after a multi that fails while other writes are in flight, an Apache server may
+  // log a wrong digest, which it reports when it replays the log.
   await writeMultis(second, root);
   const ephemerals = Array.from({ length: 5 }, (_, i) => `${root}/eph/kept-${i}`);
   await Promise.all(ephemerals.map((path) => create(surviving, path, 'mine', 1)));
@@ -83,7 +83,7 @@ async function writeData(client: RawClient, root: string): Promise<void> {
     ),
   );
   await Promise.all(changes);
-  // One keeps no data at all.
+  // One znode has null data.
   await client.demand(Op.setData, record().ustring(`${root}/data-0`).buffer(null).int(-1).build());
   for (let i = 0; i < 40; i++) await create(client, `${root}/gone/${i}`, 'short-lived');
   await Promise.all(
@@ -105,7 +105,7 @@ async function writeLists(client: RawClient, root: string): Promise<void> {
 
 async function writeSequences(client: RawClient, root: string): Promise<void> {
   const names = await Promise.all(Array.from({ length: 60 }, () => create(client, `${root}/seq/n-`, 'next', 2)));
-  // The numbers of deleted znodes are not given again, on either server.
+  // Neither server reuses the numbers of deleted znodes.
   await Promise.all(names.slice(40).map((reply) => client.demand(Op.delete, record().raw(reply.body).int(-1).build())));
 }
 
@@ -139,7 +139,7 @@ async function writeMultis(client: RawClient, root: string): Promise<void> {
       .raw(sub(`${root}/multi-${i}/child-`, 2))
       .raw(header(Op.setData))
       .raw(record().ustring(`${root}/multi-${i}`).buffer('changed in the multi').int(0).build());
-    // Every third fails at its last op and leaves nothing.
+    // Every third multi fails at its last op and has no effect.
     const version = i % 3 === 2 ? 7 : 1;
     body.raw(header(Op.check)).raw(record().ustring(`${root}/multi-${i}`).int(version).build());
     await client.demand(Op.multi, body.raw(end).build());

@@ -3,17 +3,17 @@ import type { AclEntry } from '../harness/record-builder.ts';
 import { RecordReader, type Stat } from '../harness/record-reader.ts';
 import { aclText } from './step.ts';
 
-/** What belongs to one server in a reply, and how to make it comparable. */
+/** Maps server-specific values in replies to comparable ones. */
 export interface Names {
-  /** The server's zxid as the script counts zxids. */
+  /** Maps the server's zxid to the script's numbering. */
   canonicalZxid(zxid: bigint): bigint;
   /** A name for a session id: the same for the same session on both servers. */
   sessionName(id: bigint): string;
 }
 
 /**
- * A reply's body in readable and comparable form. `times` are the ctimes and mtimes in it, in order: the two servers
- * have the same clock but are not asked at the same moment.
+ * A reply's body in readable and comparable form. `times` are its ctimes and mtimes, in order: the two servers have the
+ * same clock but get the request at different times.
  */
 export interface CanonicalBody {
   readonly text: string;
@@ -23,8 +23,8 @@ export interface CanonicalBody {
 const EMPTY: CanonicalBody = { text: '', times: [] };
 
 /**
- * Reads the body of a successful reply. Bytes that are left over, or missing, are part of the text, so that they can
- * never be equal by chance.
+ * Reads the body of a successful reply. Trailing or missing bytes are part of the text, so that they count as a
+ * difference.
  */
 export function canonicalBody(type: number, body: Buffer, names: Names): CanonicalBody {
   if (body.length === 0) return EMPTY;
@@ -110,7 +110,7 @@ class Canonical {
     this.parts.push(data === null ? 'null' : `${data.length}B:${data.toString('hex')}`);
   }
 
-  /** Names without an order. */
+  /** Unordered names. */
   #set(): void {
     const items = this.#reader.strings();
     this.parts.push(items === null ? 'null' : `{${items.map(text).sort().join(', ')}}`);
@@ -149,7 +149,7 @@ class Canonical {
   }
 }
 
-/** What the scheme `auth` becomes has no order: neighbours of the scheme digest with the same permissions are sorted. */
+/** Entries that replace `auth` are unordered: adjacent digest entries with the same permissions are sorted. */
 function sortedIdentities(acl: readonly AclEntry[] | null): readonly AclEntry[] | null {
   const sorted = [...(acl ?? [])];
   for (let start = 0; start < sorted.length; start++) {

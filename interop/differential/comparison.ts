@@ -8,13 +8,13 @@ import { name } from './requests.ts';
 import { ORACLE_SLOT, SLOTS } from './slots.ts';
 import { type RequestStep, type Step, stepText } from './step.ts';
 
-/** What is sent to both servers, a step after the other. */
+/** The steps that are sent to both servers, in sequence. */
 export interface Script {
-  /** @returns null at the end; `taken` counts the steps so far, those of the comparison itself included */
+  /** @returns null at the end; `taken` is the number of steps so far, including those of the comparison itself */
   next(taken: number, guard: Guard): Step | null;
-  /** What the reference made of the step that came last. */
+  /** The reference's result of the last step. */
   learn(step: Step, result: StepResult): void;
-  /** How to see again what came in this many steps. */
+  /** The arguments that replay this many steps. */
   replay(taken: number): string;
 }
 
@@ -22,38 +22,38 @@ export interface ComparisonOptions {
   readonly script: Script;
   /** Apache's server. */
   readonly referencePort: number;
-  /** Ours; or a second Apache server, to show that the comparison raises no false alarm. */
+  /** Ours, or a second Apache server, to show that the comparison has no false positives. */
   readonly testedPort: number;
   readonly testedKind: 'apache' | 'meerkat';
   readonly onProgress?: (steps: number) => void;
-  /** Left out, the first difference ends the comparison. */
+  /** Without it, the first difference ends the comparison. */
   readonly onDifference?: (difference: DifferenceFound) => void;
-  /** Every step and how the reference answered it. */
+  /** Called with every step and the reference's answer. */
   readonly onStep?: (line: string) => void;
 }
 
 export interface ComparisonReport {
   readonly steps: number;
   readonly notifications: number;
-  /** How often each known difference was met. */
+  /** Number of occurrences of each known difference. */
   readonly differences: ReadonlyMap<string, number>;
-  /** How often each op ended with each error. */
+  /** Number of results by op and error. */
   readonly outcomes: ReadonlyMap<string, number>;
 }
 
-/** The two servers answered differently; the message has everything that is needed to look at it and to see it again. */
+/** The two servers answered differently; the message has the details and how to reproduce it. */
 export class DifferenceFound extends Error {}
 
-/** The reference says nothing, which tells nothing about the tested server. */
+/** The reference does not answer, so the tested server cannot be compared. */
 export class ReferenceSilent extends Error {}
 
-/** The clocks of the servers are the same, but they are not asked at the same moment. */
+/** The servers have the same clock, but get requests at different times. */
 const TIME_TOLERANCE_MS = 60_000n;
 const RECENT_STEPS = 12;
 
 /**
- * Sends one script to two servers in lock step, a request at a time over all sessions, so that both see the same
- * total order, and compares what they say.
+ * Sends one script to two servers in lock step, one request at a time over all sessions, so that both see the same
+ * total order, and compares their answers.
  */
 export async function compareServers(options: ComparisonOptions): Promise<ComparisonReport> {
   const comparison = new Comparison(options);
@@ -72,7 +72,7 @@ class Comparison {
   readonly #differences = new Map<string, number>();
   readonly #outcomes = new Map<string, number>();
   readonly #recent: string[] = [];
-  /** Slots for which the order of events is open, because a session with several ephemerals has ended. */
+  /** Slots with an undefined order of events, because a session with several ephemerals has ended. */
   readonly #isOrderOpen: boolean[] = Array.from({ length: SLOTS + 1 }, () => false);
   readonly #isConnected: boolean[] = Array.from({ length: SLOTS + 1 }, () => false);
   /** The zxid of the last reply of each slot. */
@@ -98,7 +98,7 @@ class Comparison {
       await this.#perform(step);
       if (this.#steps % 10_000 === 0) this.#options.onProgress?.(this.#steps);
     }
-    // What is still on the way to the sessions.
+    // Events still on their way to the sessions.
     await this.#collectNotifications();
     return {
       steps: this.#steps,
@@ -131,7 +131,7 @@ class Comparison {
     }
   }
 
-  /** Reads the list of a guarded znode as it is now, with the rights of the super user. */
+  /** Reads the current ACL of a guarded znode as the super user. */
   async #askOracle(path: string): Promise<void> {
     const step = request(ORACLE_SLOT, Op.getACL, record().ustring(path).build(), `oracle getACL ${path}`);
     const [theirs, ours] = await this.#send(step);
@@ -139,7 +139,7 @@ class Comparison {
     if (theirs.reply?.error === 0) this.#guard.learnAcl(path, theirs.receivedHex);
   }
 
-  /** A ping on every connection: what had been queued before is there when its reply is there. */
+  /** Pings every connection: earlier queued events arrive before the reply. */
   async #collectNotifications(): Promise<void> {
     for (let slot = 0; slot < SLOTS; slot++) {
       if (!this.#isConnected[slot]) continue;
@@ -227,7 +227,7 @@ class Comparison {
       }
     }
     this.#differ('the replies differ', step, theirs, ours);
-    // Who continues all the same wants to see what is new, not this again and again.
+    // With `onDifference` the comparison continues: the zxids are realigned, so that the difference is reported once.
     if (reference !== null && tested !== null && reference.zxid > 0n && tested.zxid > 0n) {
       for (let zxid = tested.zxid; zxid < reference.zxid; zxid++) this.#reference.noteExtraZxid(reference.rawZxid);
       for (let zxid = reference.zxid; zxid < tested.zxid; zxid++) this.#tested.noteExtraZxid(tested.rawZxid);
@@ -250,7 +250,7 @@ class Comparison {
     }
     for (const [i, event] of ours.notifications.entries()) {
       if (event.rawZxid === (expected[i]?.rawZxid ?? -1n)) continue;
-      // The zxid of a transaction between the last reply on this connection and this one.
+      // The zxid of a txn between the last reply on this connection and this one.
       const after = this.#heardZxids[step.slot] ?? 0n;
       const until = ours.reply !== null && ours.reply.zxid > 0n ? ours.reply.zxid : event.zxid;
       const isKnown = this.#options.testedKind === 'meerkat' && event.zxid > after && event.zxid <= until;

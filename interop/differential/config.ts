@@ -1,6 +1,6 @@
-/** What both servers of the comparison have in their `zoo.cfg`. */
+/** Settings in the `zoo.cfg` of both servers. */
 export const DIFFERENTIAL_CONFIG: Readonly<Record<string, string | number | boolean>> = {
-  // No session may expire while the script runs: each server would do it at another moment.
+  // No session may expire while the script runs: the servers would expire it at different times.
   minSessionTimeout: 4_000_000,
   maxSessionTimeout: 7_000_000,
   enforceQuota: true,

@@ -2,8 +2,8 @@ import type { Random } from './random.ts';
 import type { Request } from './requests.ts';
 
 /**
- * A request with some of its bytes changed, cut off, or added. Null when the damage would reach into another region of
- * the tree, where it could start a difference without an explanation.
+ * A request with some of its bytes changed, removed or added. Null when the damaged request would affect another region
+ * of the tree, where it could cause an unexplained difference.
  */
 export function damaged(request: Request, random: Random): Request | null {
   const body = Buffer.from(request.body);
@@ -23,7 +23,7 @@ function damage(body: Buffer, how: Damage, random: Random): Buffer {
     case 'cut':
       return body.subarray(0, random.below(body.length));
     case 'change':
-      // Not the last byte, which is the watch flag of a read: nothing here shall leave a watch.
+      // Not the last byte, the watch flag of reads: damaged requests must not set watches.
       for (let i = 0; i <= random.below(3); i++) body[random.below(body.length - 1)] = random.below(256);
       return body;
     case 'length':

@@ -5,7 +5,7 @@ import { connectStep, type StepResult } from './generator.ts';
 import { name } from './requests.ts';
 import type { RequestStep, Step, StepFacts } from './step.ts';
 
-/** One field of a record, with a value that is fine. */
+/** One field of a record, with a valid value. */
 type Field =
   | { readonly kind: 'text'; readonly value: string | null }
   | { readonly kind: 'bytes'; readonly value: string | null }
@@ -31,7 +31,7 @@ const PATH = '/m/a';
 const CREATE = [text(PATH), bytes('data'), acl, int(0)];
 const READ = [text(PATH), bool(false)];
 
-/** A record that each op accepts. None leaves a watch, so that no later frame brings an event. */
+/** A valid record for each op. None sets a watch, so that no later frame causes an event. */
 const RECORDS: readonly (readonly [number, readonly Field[]])[] = [
   [Op.create, CREATE],
   [Op.create2, CREATE],
@@ -75,11 +75,11 @@ const RECORDS: readonly (readonly [number, readonly Field[]])[] = [
   [Op.whoAmI, []],
 ];
 
-/** Lengths of texts, buffers and vectors that do not fit what follows. */
+/** Wrong lengths of strings, buffers and vectors. */
 const LENGTHS: readonly number[] = [-2, -2147483648, 2147483647, 1_048_576, 3_000_000, 100, 1];
 const INTS: readonly number[] = [0, 1, -1, -2, 2147483647, -2147483648];
 
-/** Which field of the multi holds the flags of its create. */
+/** Index of the multi's field with the flags of its create. */
 const FLAGS_IN_MULTI = 11;
 
 export interface Frame {
@@ -90,7 +90,7 @@ export interface Frame {
   readonly facts?: StepFacts;
 }
 
-/** What one of the fields can be beside its good value: what it is called, and its bytes. */
+/** Other values of a field: a description, and the bytes. */
 function* otherValues(field: Field): Iterable<readonly [string, Buffer]> {
   const made = (write: (builder: RecordBuilder) => RecordBuilder): Buffer => write(record()).build();
   switch (field.kind) {
@@ -119,7 +119,7 @@ function* otherValues(field: Field): Iterable<readonly [string, Buffer]> {
       for (const value of [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]) yield [String(value), made((b) => b.long(value))];
       return;
     case 'bool':
-      // Not true: it would leave a watch.
+      // Not true, which would set a watch.
       return;
   }
   for (const length of LENGTHS) yield [`of length ${length}`, made((b) => b.int(length))];
@@ -145,7 +145,7 @@ function bytesOf(field: Field): Buffer {
   }
 }
 
-/** One op with every way to get its record wrong. */
+/** All variants of one op with a wrong field. */
 function* framesOf(type: number, fields: readonly Field[]): Iterable<Frame> {
   const good = fields.map(bytesOf);
   const whole = Buffer.concat(good);
@@ -170,13 +170,13 @@ function* framesOf(type: number, fields: readonly Field[]): Iterable<Frame> {
   }
 }
 
-/** What Apache's server is not itself after; `known-differences.ts` says of each what comes of it. */
+/** Requests that break Apache's server; `known-differences.ts` describes how. */
 function isTaboo(type: number, { kind }: Field, at: number, what: string): boolean {
   if (type === Op.multi) return kind === 'text' && what === 'null';
   return type === Op.setWatches2 && at >= 4 && what === 'with a null';
 }
 
-/** Records of other ops under each op code. */
+/** Each op code with the records of other ops. */
 function* mixedFrames(): Iterable<Frame> {
   for (const [type] of RECORDS) {
     for (const [other, fields] of RECORDS) {
@@ -186,13 +186,13 @@ function* mixedFrames(): Iterable<Frame> {
   }
 }
 
-/** Op codes that no client sends, and numbers of requests that mean something else. */
+/** Op codes that no client sends, and xids with a special meaning. */
 function* oddFrames(): Iterable<Frame> {
   const body = Buffer.concat(READ.map(bytesOf));
   for (const type of [0, -1, -2, -12, 10, 23, 99, 108, 1000, 2147483647, -2147483648]) {
     yield { type, body, text: `op code ${type}` };
   }
-  // Not -1, which tells an event from a reply.
+  // Not -1, which marks events.
   for (const xid of [0, -2, -3, -4, -8, 2147483647, -2147483648]) {
     for (const type of [Op.exists, Op.setData, Op.ping, Op.whoAmI, Op.auth, Op.sasl, Op.sync]) {
       const fields = RECORDS.find(([op]) => op === type)?.[1] ?? [];
@@ -202,7 +202,7 @@ function* oddFrames(): Iterable<Frame> {
   yield { type: Op.closeSession, body, text: 'closeSession with a record' };
 }
 
-/** Sends frames one at a time, on one connection after the other. */
+/** Sends frames one at a time, reconnecting as needed. */
 export class FrameScript implements Script {
   readonly #frames: Iterator<Frame>;
   readonly #opening: Step[];
@@ -233,7 +233,7 @@ export class FrameScript implements Script {
   }
 }
 
-/** Every op with every field wrong in every way. */
+/** Every op with every wrong value of every field. */
 export function allFrames(): readonly Frame[] {
   const wrong = RECORDS.flatMap(([type, fields]) => [...framesOf(type, fields)]);
   return [...wrong, ...mixedFrames(), ...oddFrames()];

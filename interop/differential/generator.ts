@@ -12,15 +12,15 @@ import type { ConnectStep, FrameStep, RequestStep, Step, StepFacts } from './ste
 import * as vocabulary from './vocabulary.ts';
 import { WatchGenerator } from './watch-generator.ts';
 
-/** What the generator is reported about a step it made. */
+/** The result of a step, as reported to the generator. */
 export interface StepResult {
   readonly error: number;
   readonly isClosed: boolean;
-  /** The session is gone (closed or refused): the slot needs a new one. */
+  /** The session was closed or refused: the slot needs a new one. */
   readonly isSessionGone: boolean;
-  /** The sequential znodes that the reply names. */
+  /** The sequential znodes named in the reply. */
   readonly sequentials: readonly string[];
-  /** The last zxid of the server, as the script counts. */
+  /** The last zxid of the server, in the script's numbering. */
   readonly zxid: bigint;
 }
 
@@ -28,8 +28,8 @@ const CREATE_TYPES: readonly number[] = [Op.create, Op.create, Op.create2, Op.cr
 const CLOSED_XIDS: readonly number[] = [0, -2, -4, -8, -3, 2147483647, -2147483648];
 
 /**
- * Makes the script: a step after the other, each decided by the seed and by what the earlier steps brought (names of
- * sequential znodes, closed connections, zxids).
+ * Generates the script: each step depends on the seed and on the results of earlier steps (names of sequential znodes,
+ * closed connections, zxids).
  */
 export class Generator {
   readonly #random: Random;
@@ -38,7 +38,7 @@ export class Generator {
   readonly #quotas: QuotaGenerator;
   readonly #isConnected: boolean[] = Array.from({ length: SLOTS + 1 }, () => false);
   readonly #needsNewSession: boolean[] = Array.from({ length: SLOTS + 1 }, () => true);
-  /** Paths of sequential znodes that may still be there. */
+  /** Paths of sequential znodes that may still exist. */
   readonly #sequentials: string[] = [];
   readonly #opening: Step[];
   #zxid = 0n;
@@ -173,7 +173,7 @@ export class Generator {
         return this.#request(session, requests.auth(scheme, credentials), { auth: { scheme, credentials } });
       }
       case 'watch': {
-        // A read that is refused registers nothing; exists is left out because only newer releases refuse it.
+        // A refused read sets no watch; exists is left out because only newer releases refuse it.
         const type = random.pick([Op.getData, Op.getChildren, Op.getChildren2]);
         if (random.oneIn(2)) return this.#request(session, this.#watches.read(session, type, path));
         return this.#watchStep(session, path, guard);
@@ -216,8 +216,8 @@ export class Generator {
     };
     const request = requestOf();
     if (random.oneIn(4) || isEmptyMulti(request)) return this.#request(slot, request, facts);
-    // A damaged multi could become one that releases treat differently, a damaged createTTL one that Apache's server
-    // does not survive; only their ends are cut.
+    // A damaged multi could become one that releases treat differently, and a damaged createTTL could crash Apache's
+    // server; so these are only truncated.
     const isCut = request.type === Op.multi || request.type === Op.createTTL || kind === 'other';
     const cut = request.body.subarray(0, random.below(request.body.length));
     const broken = isCut ? { ...request, body: cut, text: `${request.text} (cut)` } : damaged(request, random);
@@ -348,7 +348,7 @@ export class Generator {
     if (random.oneIn(20)) {
       const flags = random.pick([-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 100, 2147483647]);
       const isOtherKind = flags >= 0 && flags < 5;
-      // A negative TTL with the flags of another kind ends the process of Apache's server.
+      // A negative TTL with the flags of another mode terminates Apache's server.
       const ttl = isOtherKind ? random.pick([0n, 1n, 3_600_000n]) : random.pick(vocabulary.TTLS);
       return requests.create(type, { path, data: this.#data(), acl, flags, ttl });
     }
@@ -400,7 +400,7 @@ export class Generator {
     }
   }
 
-  /** Mostly one of the usual paths; sometimes a sequential znode. */
+  /** Usually one of the given paths; sometimes a sequential znode. */
   #path(paths: readonly string[]): string {
     const random = this.#random;
     const sequential = this.#sequentials[this.#sequentials.length - 1];

@@ -9,21 +9,21 @@ const READ = 1;
 const REPLY_HEADER_BYTES = 16;
 
 /**
- * Who may read what in the guarded region: the lists come from a server's own getACL, the identities from the auth
- * requests. Newer releases look at it where 3.8.0 does not; so this tells whether a refusal is right.
+ * READ permissions in the guarded region: ACLs come from the server's getACL, identities from the auth requests. Newer
+ * releases check READ where 3.8.0 does not; this decides whether a refusal is correct.
  */
 export class Guard {
-  /** The list of a znode, or the last one of a deleted znode. */
+  /** The ACL of a znode, or the last one of a deleted znode. */
   readonly #acls = new Map<string, readonly AclEntry[]>();
   readonly #identities: Set<string>[] = Array.from({ length: SLOTS + 1 }, () => new Set());
 
-  /** Takes a reply to getACL as it was on the wire. */
+  /** Learns an ACL from the raw reply to getACL. */
   learnAcl(path: string, replyHex: string): void {
     const reader = new RecordReader(Buffer.from(replyHex, 'hex'), REPLY_HEADER_BYTES);
     this.#acls.set(path, reader.acls() ?? []);
   }
 
-  /** Takes a step that has been carried out. */
+  /** Learns identities from an executed step. */
   learnIdentity(step: Step, error: number): void {
     const identities = this.#identities[step.slot];
     if (identities === undefined) return;
@@ -46,7 +46,7 @@ export class Guard {
   }
 }
 
-/** Whether 127.0.0.1 lies in `address` or `address/bits`. */
+/** Whether `address` or `address/bits` contains 127.0.0.1. */
 function isLoopback(id: string): boolean {
   const [address = '', bits = '32'] = id.split('/');
   const numberOf = (text: string): number => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);

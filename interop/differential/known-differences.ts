@@ -13,9 +13,9 @@ import type { RequestStep } from './step.ts';
 export interface KnownDifference {
   readonly name: string;
   readonly reason: string;
-  /** Where the fact stands. */
+  /** Reference for the difference. */
   readonly source: string;
-  /** True when the two replies differ in nothing but this. */
+  /** True when the two replies differ only in this. */
   explains(step: RequestStep, apache: CanonicalReply, ours: CanonicalReply, guard: Guard): boolean;
 }
 
@@ -33,7 +33,7 @@ const Code = {
   noWatcher: -121,
 } as const;
 
-/** The character of the vocabulary that needs two Java chars, and how its two halves look when they are read as UTF-8. */
+/** The character of the vocabulary that needs two Java chars, and its two surrogates when read as UTF-8. */
 const SUPPLEMENTARY = '\u{1f600}';
 const HALVES = '\ufffd'.repeat(6);
 
@@ -263,7 +263,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
 ];
 
-/** Seen by the comparison of notifications. */
+/** Used by the comparison of notifications. */
 export const NOTIFICATION_ZXID = {
   name: 'a notification carries the zxid of its transaction',
   reason: '−1 in 3.8; since 3.9.0 the zxid that fired the watch, and −1 only for events replayed by setWatches.',
@@ -271,28 +271,28 @@ export const NOTIFICATION_ZXID = {
 } as const;
 
 /*
- * What the script leaves out, because the two releases would part for good, or because Apache's does not answer at all:
+ * Not in the script, because the trees would diverge permanently, or because Apache's server does not answer at all:
  *
- * - several modes of watch by one connection on one path: up to 3.8 the last wins; since 3.9 they add up and are removed
+ * - several watch modes by one connection on one path: up to 3.8 the last wins; since 3.9 they add up and are removed
  *   by type.
- * - order of names in getChildren and getEphemerals, of identities in whoAmI, of events when a session ends: of hash
- *   tables; here of creation. Neither is promised.
+ * - order of names in getChildren and getEphemerals, of identities in whoAmI, of events when a session ends: that of
+ *   hash tables; here that of creation. Neither is guaranteed.
  * - check outside a multi: up to 3.8.4 never answered.
  * - a null path in a multi: −5, and a zxid may be skipped.
- * - a quota of the root, and a zookeeper_stats that is none: end the process of every server for good, at once or with
- *   the next write below; here BADARGUMENTS.
- * - limits of a quota that cannot be read, or are null: with enforceQuota −5 to every write below; here no number is no
+ * - a quota of the root, and an invalid zookeeper_stats: permanently terminate every server, at once or on the next
+ *   write below; here BADARGUMENTS.
+ * - null or unparsable limits of a quota: with enforceQuota −5 for every write below; here an unparsable number is no
  *   limit.
- * - a null among the persistent watches of a setWatches2: sets a watch, and later fails to close the socket; here it is
- *   undecodable.
- * - createContainer in a multi with other flags than 4: up to 3.8.1 another kind of znode.
- * - createSession and deleteContainer sent by a client: carried out; here UNIMPLEMENTED, and closed.
- * - createTTL with the flags of another kind and a negative TTL: ends the process; here BADARGUMENTS.
- * - the open connection of a session that another one asks for with a wrong password: closed; here only with the right
+ * - a null among the persistent watches of a setWatches2: sets a watch, and later fails to close the socket; here it
+ *   cannot be decoded.
+ * - createContainer in a multi with other flags than 4: up to 3.8.1 creates another kind of znode.
+ * - createSession and deleteContainer sent by a client: executed; here UNIMPLEMENTED, and closed.
+ * - createTTL with the flags of another mode and a negative TTL: terminates the server; here BADARGUMENTS.
+ * - an open connection, when another one resumes its session with a wrong password: closed; here only with the right
  *   password.
- * - exists that leaves a watch on a znode that one may not read: 3.8.0 registers it, newer releases refuse.
- * - setWatches for a znode that one may not read: tells whether it has changed, and sets the watch if not; here it
- *   always has (when it did is secret), and there is no watch.
+ * - exists with a watch on a znode without READ permission: 3.8.0 sets it, newer releases refuse.
+ * - setWatches for a znode without READ permission: reports whether it has changed, and sets the watch if not; here
+ *   always reported as changed (the time of the change is secret), without a watch.
  */
 
 function hasNullList(step: RequestStep): boolean {
@@ -309,7 +309,7 @@ function isTypeOf39(step: RequestStep): boolean {
   return watcherType === 4 || watcherType === 5;
 }
 
-/** Damaged requests may have made any list in their region; in the guarded one the lists are known. */
+/** Damaged requests may have set any ACL in their region; in the guarded region the ACLs are known. */
 function mayBeUnreadable(step: RequestStep, guard: Guard): boolean {
   const path = new RecordReader(step.body).ustring() ?? '';
   return path.startsWith('/m') || !guard.canRead(step.slot, path);
@@ -323,7 +323,7 @@ function isFlag(flags: number): boolean {
   return flags >= 0 && flags <= 6;
 }
 
-/** Compares result by result; where Apache has a create with a path, ours may have a create2 with that path. */
+/** Compares each result; where Apache has a create with a path, ours may have a create2 with that path. */
 function areSameButForCreate2(apache: string, ours: string): boolean {
   const theirs = apache.split(' <');
   const results = ours.split(' <');

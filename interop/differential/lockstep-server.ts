@@ -4,15 +4,15 @@ import { record } from '../harness/record-builder.ts';
 import { canonicalBody, type Names } from './canonical.ts';
 import type { ConnectStep, RequestStep, Step } from './step.ts';
 
-/** What a step brought, in a form that can be compared with the other server's. */
+/** The result of a step, comparable with the other server's. */
 export interface Outcome {
-  /** Watch events that came on the slot's connection before the reply. */
+  /** Watch events on the slot's connection before the reply. */
   readonly notifications: readonly CanonicalNotification[];
-  /** Null when the connection closed instead. */
+  /** Null when the connection was closed instead. */
   readonly reply: CanonicalReply | null;
   /** The connection is closed after the step. */
   readonly isClosed: boolean;
-  /** For the report of a difference. */
+  /** For reporting a difference. */
   readonly sentHex: string;
   readonly receivedHex: string;
 }
@@ -20,9 +20,9 @@ export interface Outcome {
 export interface CanonicalReply {
   readonly xid: number;
   readonly error: number;
-  /** As the server counts. */
+  /** In the server's numbering. */
   readonly rawZxid: bigint;
-  /** As the script counts. */
+  /** In the script's numbering. */
   readonly zxid: bigint;
   readonly body: string;
   readonly times: readonly bigint[];
@@ -47,7 +47,7 @@ interface Slot {
   lastZxid: bigint;
 }
 
-/** A server neither answers nor closes the connection. */
+/** The server neither answered nor closed the connection. */
 export class Silence extends Error {
   readonly server: LockstepServer;
 
@@ -57,13 +57,13 @@ export class Silence extends Error {
   }
 }
 
-/** One of the two servers, with its own connections, session ids and count of zxids. */
+/** One of the two servers, with its own connections, session ids and zxid numbering. */
 export class LockstepServer implements Names {
   readonly name: string;
   readonly #port: number;
   readonly #slots: Slot[];
   readonly #sessionNames = new Map<bigint, string>([[0n, 'none']]);
-  /** Zxids that this server took and the other did not, ascending. */
+  /** Zxids that only this server used, ascending. */
   readonly #extraZxids: bigint[] = [];
 
   constructor(name: string, port: number, slots: number) {
@@ -94,7 +94,7 @@ export class LockstepServer implements Names {
     return this.#sessionNames.get(id) ?? `0x${BigInt.asUintN(64, id).toString(16)}`;
   }
 
-  /** From now on the zxid counts as one that only this server took. */
+  /** Records a zxid that only this server used. */
   noteExtraZxid(zxid: bigint): void {
     this.#extraZxids.push(zxid);
   }
@@ -136,7 +136,7 @@ export class LockstepServer implements Names {
   async #connect(step: ConnectStep): Promise<Outcome> {
     const slot = this.#slot(step.slot);
     const old = slot.stream;
-    // Apache's server forgets the new connection of a session when it learns of the old one's end later.
+    // Apache's server forgets the new connection of a session if it notices the end of the old one later.
     if (!step.keepsOldConnection) await old?.end();
     const stream = await FrameStream.open(this.#port);
     slot.stream = stream;
@@ -179,7 +179,7 @@ export class LockstepServer implements Names {
     };
   }
 
-  /** Reads frames up to the reply; then, where the protocol says so, up to the closing of the connection. */
+  /** Reads frames up to the reply; then, if the protocol requires it, up to the end of the connection. */
   async #collect(slot: Slot, stream: FrameStream, step: Step, sent: Uint8Array): Promise<Outcome> {
     const notifications: CanonicalNotification[] = [];
     const sentHex = Buffer.from(sent).toString('hex');
@@ -265,7 +265,7 @@ export class LockstepServer implements Names {
     }
   }
 
-  /** The inverse of `canonicalZxid`, for zxids that were taken by both. */
+  /** The inverse of `canonicalZxid`, for zxids used by both servers. */
   #ownZxid(canonical: bigint): bigint {
     let own = canonical;
     for (const extra of this.#extraZxids) {

@@ -2,7 +2,8 @@
  * The long comparison: `npm run differential -- --ops 200000 --seed 1`.
  *
  * Starts Apache's server and ours (or a second Apache with `--tested apache`), each on a fresh directory, and runs the
- * random script. `--print` shows every step, `--verbose` how often each op ended with each error. Ends with exit code 1 and the difference at the first one found.
+ * random script. `--print` shows every step, `--verbose` the number of results by op and error. Exits with 1 at the
+ * first difference and prints it.
  */
 import { parseArgs } from 'node:util';
 import { type ServerKind, ServerProcess } from '../harness/server-process.ts';

@@ -8,7 +8,7 @@ import { ODD_ACLS, ODD_PATHS, ODD_PATHS_IN_MULTI, TTLS, VERSIONS } from './vocab
 
 type SubOp = NonNullable<StepFacts['subOps']>[number];
 
-/** Ops that a multi refuses as a whole. */
+/** Ops that make a multi fail as a whole. */
 const FOREIGN_TYPES: readonly number[] = [Op.exists, Op.getData, Op.getChildren, Op.setACL, Op.multi, Op.sync, 0, 99];
 
 /** Multis that succeed, that fail at some op, and that cannot be decoded. */
@@ -21,7 +21,7 @@ export class MultiGenerator {
     this.#path = path;
   }
 
-  /** `isPlain` leaves out everything that releases treat differently. */
+  /** `isPlain` excludes everything that releases treat differently. */
   next(paths: readonly string[], options: { isPlain?: boolean } = {}): { request: Request; facts: StepFacts } {
     const random = this.#random;
     const subs: Request[] = [];
@@ -39,7 +39,7 @@ export class MultiGenerator {
     const subs = Array.from({ length: random.below(5) }, () => {
       const path = random.oneIn(15) ? random.pick(ODD_PATHS) : this.#path(paths);
       const type = random.oneIn(60) ? random.pick([Op.exists, Op.create]) : random.pick([Op.getData, Op.getChildren]);
-      // The flag is decoded and ignored: no watch is left.
+      // The flag is decoded and ignored: no watch is set.
       return requests.watchedRead(type, path, random.oneIn(2));
     });
     return requests.multi(Op.multiRead, subs);
@@ -66,8 +66,8 @@ export class MultiGenerator {
   }
 
   /**
-   * A create of one of the four types. A createContainer has the flags 4 always: with others, releases before 3.8.2
-   * create a znode of another kind (docs/protocol/client.md, "Multi"), and the trees would part.
+   * A create of one of the four types. A createContainer always has flags 4: with others, releases before 3.8.2 create
+   * a znode of another kind (docs/protocol/client.md, "Multi"), and the trees would diverge.
    */
   #create(path: string | null, data: Buffer | null, isPlain: boolean): { request: Request; flags: number } {
     const random = this.#random;
@@ -82,7 +82,7 @@ export class MultiGenerator {
   }
 }
 
-/** A multi with nothing in it is legal; damage to it says nothing. */
+/** An empty multi is valid; damaging it is useless. */
 export function isEmptyMulti(request: Request): boolean {
   return request.type === Op.multi && request.body.length <= 9;
 }

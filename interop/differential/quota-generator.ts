@@ -7,7 +7,7 @@ import * as requests from './requests.ts';
 import type { StepFacts } from './step.ts';
 import { QUOTA_NODES, QUOTA_PATHS, VERSIONS } from './vocabulary.ts';
 
-/** Writes below a quota, and what is done to the quota itself. */
+/** Writes below a quota, and to the quota itself. */
 export class QuotaGenerator {
   readonly #random: Random;
   readonly #multis: MultiGenerator;

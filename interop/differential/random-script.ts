@@ -4,7 +4,7 @@ import type { Guard } from './guard.ts';
 import { Random } from './random.ts';
 import type { Step } from './step.ts';
 
-/** Random steps, the same for the same seed and the same answers. */
+/** Random steps, determined by the seed and the answers. */
 export class RandomScript implements Script {
   readonly #seed: number;
   readonly #steps: number;

@@ -1,9 +1,9 @@
-/** Repeatable random numbers (xorshift32): the same seed gives the same script on every machine. */
+/** Reproducible random numbers (xorshift32): the same seed gives the same script on every machine. */
 export class Random {
   #state: number;
 
   constructor(seed: number) {
-    // The state must not be 0; multiplying spreads neighbouring seeds.
+    // The state must not be 0; the multiplication spreads adjacent seeds.
     this.#state = (Math.imul(seed, 0x9e3779b1) ^ 0x85ebca6b) | 1;
     for (let i = 0; i < 8; i++) this.uint32();
   }
@@ -17,12 +17,12 @@ export class Random {
     return x >>> 0;
   }
 
-  /** An integer from 0 up to and without `bound`. */
+  /** An integer in [0, bound). */
   below(bound: number): number {
     return this.uint32() % bound;
   }
 
-  /** True once in so many times. */
+  /** True with probability 1 / `times`. */
   oneIn(times: number): boolean {
     return this.below(times) === 0;
   }
@@ -33,7 +33,7 @@ export class Random {
     return item;
   }
 
-  /** Picks a key by its weight. */
+  /** Picks a key by weight. */
   weighted<K extends string>(weights: Readonly<Record<K, number>>): K {
     const entries = Object.entries<number>(weights);
     let left = this.below(entries.reduce((sum, [, weight]) => sum + weight, 0));

@@ -2,7 +2,7 @@ import { Op } from '../harness/raw-client.ts';
 import { type AclEntry, record } from '../harness/record-builder.ts';
 import { aclText } from './step.ts';
 
-/** A request before it is given to a slot: the op, the bytes of its record, and a line for people. */
+/** A request before it is assigned to a slot: the op, the bytes of its record, and a description. */
 export interface Request {
   readonly type: number;
   readonly body: Buffer;
@@ -82,7 +82,7 @@ export function auth(scheme: string | null, credentials: string | null): Request
   return { type: Op.auth, body, text: `auth ${scheme} ${credentials}` };
 }
 
-/** An op whose record is empty, or whatever bytes are given. */
+/** An op with an empty record, or with the given bytes. */
 export function bare(type: number, body: Buffer = Buffer.alloc(0)): Request {
   return { type, body, text: body.length === 0 ? name(type) : `${name(type)} with ${body.length} bytes` };
 }

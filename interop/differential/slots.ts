@@ -1,7 +1,7 @@
-/** How many sessions the script has at a time. */
+/** Number of concurrent sessions of the script. */
 export const SLOTS = 4;
 /**
- * A further session that is the super user. It shows the comparison what guards a znode, and changes znodes that no other session
- * else may change any more. It has no watches.
+ * An additional session of the super user. It reads ACLs for the comparison, and changes znodes that no other session
+ * may change. It has no watches.
  */
 export const ORACLE_SLOT = SLOTS;

@@ -1,24 +1,24 @@
 import type { AclEntry } from '../harness/record-builder.ts';
 
 /**
- * One step of the script: what one of the sessions does next. It says nothing about the server, so that the same step
- * can be sent to two of them; what belongs to a server (session id, password, its own zxids) is filled in on sending.
+ * One step of the script, by one of the sessions. It is independent of the server, so that the same step can be sent to
+ * both; server-specific values (session id, password, zxids) are filled in on sending.
  */
 export type Step = RequestStep | ConnectStep | FrameStep;
 
-/** A request over the slot's connection; one reply, or the connection closes. */
+/** A request over the slot's connection; it gets one reply, or the connection is closed. */
 export interface RequestStep {
   readonly kind: 'request';
   readonly slot: number;
   readonly type: number;
-  /** Null takes the connection's next positive number. */
+  /** Null: the connection's next positive number. */
   readonly xid: number | null;
   readonly body: Buffer;
-  /** The record begins with a zxid (setWatches): it goes before `body`, translated into the server's own count. */
+  /** The record begins with a zxid (setWatches): it is written before `body`, in the server's numbering. */
   readonly relativeZxid: bigint | null;
-  /** For people. */
+  /** Description for reports. */
   readonly text: string;
-  /** Facts about the request that decide whether a difference is a known one. */
+  /** Facts about the request that identify known differences. */
   readonly facts: StepFacts;
 }
 
@@ -27,28 +27,28 @@ export interface StepFacts {
   readonly subOps?: readonly { readonly type: number; readonly flags: number }[];
   /** Paths of the guarded region that the request may create or whose ACL it may change. */
   readonly guardedPaths?: readonly string[];
-  /** Sent through the `auth` op: scheme and credentials. */
+  /** Scheme and credentials of an `auth` request. */
   readonly auth?: { readonly scheme: string | null; readonly credentials: string | null };
   /** The request's bytes were damaged on purpose. */
   readonly isDamaged?: boolean;
 }
 
-/** A new connection of the slot; an older one is dropped first. */
+/** A new connection of the slot; an existing one is closed first. */
 export interface ConnectStep {
   readonly kind: 'connect';
   readonly slot: number;
-  /** Which session is asked for. */
+  /** The requested session. */
   readonly session: 'new' | 'same' | 'unknown' | 'wrong password' | 'null password' | 'short password';
   readonly timeoutMs: number;
-  /** What the client says it has seen: what it has, nothing, or more than the server has. */
+  /** The client's lastZxidSeen: the actual one, 0, or one above the server's. */
   readonly lastZxidSeen: 'seen' | 'none' | 'future';
   readonly readOnly: boolean | null;
-  /** The older connection is left open, and the server has to close it. */
+  /** The existing connection is kept open, and the server has to close it. */
   readonly keepsOldConnection: boolean;
   readonly text: string;
 }
 
-/** Bytes that are no valid frame; the server closes. */
+/** An invalid frame; the server closes the connection. */
 export interface FrameStep {
   readonly kind: 'frame';
   readonly slot: number;

@@ -15,18 +15,18 @@ const STATS = 'zookeeper_stats';
 /** Znodes with quotas, and some below them. */
 const TREE: readonly string[] = ['/t', '/t/a', '/t/a/b', '/t/a/b/c', '/t/ab', '/u', '/u/x'];
 const QUOTA_PARENTS: readonly string[] = ['', '/t', '/t/a', '/t/a/b', '/t/ab', '/u'].map((path) => `${QUOTA}${path}`);
-/** Without a limit of the root: a server of Apache does not survive it. */
+/** Without a quota of the root, which terminates Apache's server. */
 const QUOTA_ZNODES: readonly string[] = QUOTA_PARENTS.flatMap((path) =>
   path === QUOTA ? [path, `${path}/${STATS}`] : [path, `${path}/${LIMITS}`, `${path}/${STATS}`],
 );
-/** The system's own znodes, and what may look like them. */
+/** System znodes, and similar paths. */
 const SYSTEM_ZNODES: readonly string[] = [
   ...['/', '/zookeeper', '/zookeeper/config', '/zookeeper/config/x', '/zookeeper/x', '/zookeeper/x/y', QUOTA],
   ...[`/${LIMITS}`, `/t/${LIMITS}`, `/t/${STATS}`, `${QUOTA}x`, `${QUOTA}/t/a/${LIMITS}/x`, `${QUOTA}/t/x${LIMITS}`],
   ...['/zookeeper/quota/t/', '/zookeeper//quota', '/zookeeper/quota/../config', 'zookeeper', 'zookeeper/quota'],
 ];
 
-/** Texts of limits, from proper ones to nonsense. */
+/** Texts of limits, valid and invalid. */
 const LIMIT_TEXTS: readonly string[] = [
   ...['count=3,bytes=-1', 'count=-1,bytes=20', 'count=2,bytes=10=;byteHardLimit=15;countHardLimit=3'],
   ...['count=-1,bytes=-1=;byteHardLimit=12', 'count=-1,bytes=-1=;countHardLimit=2', 'count=0,bytes=0'],
@@ -34,7 +34,7 @@ const LIMIT_TEXTS: readonly string[] = [
   ...['countHardLimit=2;byteHardLimit=30', 'count=1,,;;bytes=5', 'count=3', 'bytes=20', 'unknown=7,count=2,bytes=9'],
 ];
 
-/** Usage as the servers write it: Apache's brings any other into this form with the next write, ours if that changes it. */
+/** Usage in the servers' format: Apache's rewrites other formats on the next write, ours only if the usage changes. */
 const USAGE_TEXTS: readonly string[] = [
   ...[
     'count=3,bytes=-1',
@@ -44,13 +44,13 @@ const USAGE_TEXTS: readonly string[] = [
   ],
 ];
 
-/** A znode and its stats, its children, its list: everything that a client can see of it. */
+/** All reads of a znode: data, Stat, children and ACL. */
 const READS: readonly number[] = [Op.exists, Op.getData, Op.getChildren2, Op.getACL, Op.getAllChildrenNumber];
 
 /**
- * What clients may do with the system's own znodes: reading, writing and deleting them, children of theirs, and quotas.
+ * Operations of clients on system znodes: reading, writing and deleting them, their children, and quotas.
  *
- * After every write all quotas are read, because the server keeps their numbers behind the clients' backs.
+ * After every write all quotas are read, because the server maintains their usage itself.
  */
 export class SystemScript implements Script {
   readonly #random: Random;
@@ -131,19 +131,19 @@ export class SystemScript implements Script {
       }
       case 'setData': {
         const version = random.oneIn(6) ? 0 : -1;
-        // A server of Apache does not survive one that it cannot read.
+        // An unparsable one terminates Apache's server.
         if (path.endsWith(STATS)) return requests.setData(path, Buffer.from(random.pick(USAGE_TEXTS)), version);
         return requests.setData(path, this.#maybeNull(path, data), version);
       }
       case 'delete':
         return requests.pathAndVersion(Op.delete, path, -1);
       case 'setAcl':
-        // Not of the root and /zookeeper: without their lists no client could do anything.
+        // Not of the root and /zookeeper, which would lock out all clients.
         return requests.setAcl(path.length < 12 ? '/zookeeper/config' : path, OPEN_ACL, random.pick([-1, 0]));
     }
   }
 
-  /** Not for limits: those that it cannot read are errors of every later write to Apache's server. */
+  /** Not for limits: if Apache's server cannot parse them, every later write fails. */
   #maybeNull(path: string, data: Buffer): Buffer | null {
     return this.#random.oneIn(12) && !path.endsWith(LIMITS) ? null : data;
   }

@@ -1,11 +1,11 @@
 /**
- * The few names that the random script is made of. They are few on purpose: most requests then meet something that an
- * earlier request left behind.
+ * The names used by the random script. They are few on purpose, so that most requests hit state left by an earlier
+ * request.
  *
- * The tree has regions, so that a difference between two releases in one of them does not spread:
+ * The tree has regions, so that a difference between releases stays in its region:
  *
  *   /o  open: every znode readable by anyone; watches of all kinds
- *   /g  guarded: access control lists of all kinds; after each change all sessions are asked for their notifications
+ *   /g  guarded: ACLs of all kinds; after each change the notifications of all sessions are collected
  *   /q  quota: a limit on the subtree
  *   /m  mutated: requests with damaged bytes; no watches
  */
@@ -24,7 +24,7 @@ export const QUOTA_NODES: readonly string[] = [
 ];
 export const DAMAGED_PATHS: readonly string[] = ['/m', '/m/a', '/m/b', '/m/a/x'];
 
-/** Paths with something wrong, or special. */
+/** Invalid or special paths. */
 export const ODD_PATHS: readonly (string | null)[] = [
   ...['', null, 'a', 'o/a', '/', '//', '/o/', '/o//a', '/o/.', '/o/..', '/o/./a', '/o/a/', '/o/a/../b', ' ', '/o /a'],
   ...['/o/\u0000x', '/o/\u0001', '/o/\u001f', '/o/\u007f', '/o/\u009f', '/o/\ud7ff', '/o/\ue000', '/o/\uf8ff'],
@@ -32,7 +32,7 @@ export const ODD_PATHS: readonly (string | null)[] = [
   ...['/zookeeper', '/zookeeper/config', '/zookeeper/quota', '/zookeeper/nope', '/zookeeper/config/x'],
 ];
 
-/** Without the null one, which a multi of Apache's server does not always survive without losing count of its zxids. */
+/** Without null, because Apache's server may skip a zxid for a multi with a null path. */
 export const ODD_PATHS_IN_MULTI: readonly (string | null)[] = ODD_PATHS.filter((path) => path !== null);
 
 export const ODD_ACLS: readonly (readonly AclEntry[] | null)[] = [
@@ -59,7 +59,7 @@ export const ODD_ACLS: readonly (readonly AclEntry[] | null)[] = [
   [...OPEN_ACL, { perms: 1, scheme: 'nobody', id: 'x' }],
 ];
 
-/** Lists that guard: some of them lock out all but the super user. */
+/** Restrictive ACLs: some of them lock out all but the super user. */
 export const GUARDING_ACLS: readonly (readonly AclEntry[])[] = [
   OPEN_ACL,
   OPEN_ACL,
@@ -92,13 +92,13 @@ export const GUARDING_ACLS: readonly (readonly AclEntry[])[] = [
   [{ perms: 31, scheme: 'ip', id: '+10.1.2.3/+32' }],
 ];
 
-/** Addresses that one of the two servers takes for none. Where a list with one of them were stored, the trees would part. */
+/** Addresses that only one of the two servers considers valid. If one were stored, the trees would diverge. */
 export const FOREIGN_ADDRESSES: readonly string[] = [
   ...['::1', '0:0:0:0:0:0:0:1', 'fe80::1/64', '::ffff:127.0.0.1', '127.0.0.\u0661', '127.0.0.1/\u0668'],
 ];
 
 export const AUTHS: readonly { readonly scheme: string | null; readonly credentials: string | null }[] = [
-  // The super user sees everything: it comes seldom, so that most connections are held by the lists.
+  // The super user bypasses ACLs, so it is rare.
   ...Array.from({ length: 20 }, () => ({ scheme: 'digest', credentials: 'alice:secret' })),
   { scheme: 'digest', credentials: 'bob:a:b' },
   { scheme: 'digest', credentials: 'super:test' },
@@ -121,7 +121,7 @@ export const REFUSED_AUTHS: typeof AUTHS = [
   { scheme: 'digest', credentials: null },
 ];
 
-/** Prefixes for getEphemerals that mean all, or look like it. */
+/** Prefixes for getEphemerals that match everything, or look like it. */
 export const EPHEMERAL_PREFIXES: readonly (string | null)[] = [
   ...['/', '', null, '   ', ' /', '/ ', '\t/\n', '\u0000', '\u001f/\u0001'],
   ...['x', '/o/b', '/o/a/', ' /o', '/o ', '//', '/ /', '\u007f', '\u0085', '\u00a0', '\u3000/', '\ufeff'],
@@ -136,7 +136,7 @@ export const TTLS: readonly bigint[] = [
 /** Op codes that no client sends. */
 export const UNKNOWN_OPS: readonly number[] = [0, -1, -2, -12, 10, 23, 24, 99, 108, 1000, 2147483647, -2147483648];
 
-/** The id that a connection has after `auth digest <credentials>`. */
+/** The identity of a connection after `auth digest <credentials>`. */
 export function digestId(credentials: string): string {
   const user = credentials.split(':', 1)[0] ?? '';
   return `${user}:${createHash('sha1').update(credentials).digest('base64')}`;

@@ -6,7 +6,7 @@ import type { Request } from './requests.ts';
 import * as requests from './requests.ts';
 import { GUARDED_PATHS, OPEN_PATHS } from './vocabulary.ts';
 
-/** Which kind of watch a slot may have on a path. */
+/** The kind of watch that a slot may have on a path. */
 type WatchClass = 'standard' | 'persistent' | 'recursive';
 
 const STANDARD_TYPES: readonly number[] = [1, 2, 3];
@@ -22,9 +22,9 @@ export interface WatchRequest {
 }
 
 /**
- * Watches of all kinds. A slot has only one kind of watch on a path, because releases up to 3.8 keep one mode for each
- * connection and path and 3.9 a set of them (docs/protocol/client.md, "Watches"): mixing would part the two
- * servers for good. What a set of modes does is shown by the unit tests of the watches.
+ * Watches of all kinds. A slot has only one kind of watch on a path, because releases up to 3.8 keep one mode per
+ * connection and path, and 3.9 a set of modes (docs/protocol/client.md, "Watches"): with mixed modes the two servers
+ * would diverge permanently. Sets of modes are covered by the unit tests of watches.
  */
 export class WatchGenerator {
   readonly #random: Random;
@@ -33,7 +33,7 @@ export class WatchGenerator {
     this.#random = random;
   }
 
-  /** A read that leaves a watch, where the slot's class for the path allows it. */
+  /** A read with a watch, if the slot's class for the path allows it. */
   read(slot: number, type: number, path: string | null): Request {
     return requests.watchedRead(type, path, watchClass(slot, path) === 'standard');
   }
@@ -67,7 +67,7 @@ export class WatchGenerator {
     return plain(requests.pathAndNumber(type, path, watcherType));
   }
 
-  /** Replays the watches of a client that comes back and may still read what it watches, from some zxid of the near past. */
+  /** The setWatches of a reconnecting client that may still read its watched znodes, from a recent zxid. */
   #set(slot: number, zxid: bigint, guard: Guard): WatchRequest {
     const random = this.#random;
     const pathsOf = (kind: WatchClass): string[] =>
@@ -75,7 +75,7 @@ export class WatchGenerator {
     const isExtended = random.oneIn(2);
     const lists: (string[] | null)[] = [pathsOf('standard'), pathsOf('standard'), pathsOf('standard')];
     if (isExtended) lists.push(pathsOf('persistent'), pathsOf('recursive'));
-    // Without its other lists: where it is an error, nothing must be left half done.
+    // Without its other lists, because the request may fail halfway.
     if (random.oneIn(30)) lists.fill([]).splice(0, 1, null);
     const body = record();
     for (const list of lists) body.strings(list);
@@ -86,7 +86,7 @@ export class WatchGenerator {
     return { request: { type, body: body.build(), text }, relativeZxid };
   }
 
-  /** Modes and types that do not exist, the types of 3.9, and invalid paths; they cannot be watched. */
+  /** Unknown modes and types, the types of 3.9, and invalid paths, which cannot be watched. */
   #odd(): WatchRequest {
     const random = this.#random;
     const path = random.pick(UNWATCHED_PATHS);

@@ -14,7 +14,7 @@ import { withCode } from '../harness/preload.ts';
 import { freePort, SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { at, diagnose, faults } from './diagnosis.ts';
 
-/* Why a client cannot connect: each fault is staged with real processes, and doctor has to name it and no other one. */
+/* Why a client cannot connect: each fault is staged with real processes, and doctor must report exactly that one. */
 
 const directory = mkdtempSync(join(tmpdir(), 'doctor-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -35,7 +35,7 @@ const foreignCa = file('foreign-ca.pem', new CertificateAuthority('another').cer
 const client = authority.issue('client');
 const asClient = ['--tls-cert', file('client.pem', client.certificate), '--tls-key', file('client.key', client.key)];
 
-describeWith(['apache'], 'doctor says why a client cannot connect', () => {
+describeWith(['apache'], 'doctor reports why a client cannot connect', () => {
   describe.each(SERVER_KINDS)('to a server of %s', (kind) => {
     let plain: ServerProcess;
     let secure: ServerProcess;
@@ -55,7 +55,7 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
         ServerProcess.start(kind, { config: { maxClientCnxns: 12 } }),
         withStore('secure', { names }),
         withStore('misnamed', { names: ['DNS:zk.example.org'] }),
-        // Ours does not start with a certificate that has expired.
+        // Our server does not start with an expired certificate.
         withStore('expired', {
           names,
           ...(kind === 'apache' ? { validToMs: now - HOUR_MS } : { validFromMs: now + HOUR_MS }),
@@ -73,7 +73,7 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
       expect(await secured(secure)).toEqual([]);
     });
 
-    test('nobody listens at the port', async () => {
+    test('nothing listens on the port', async () => {
       expect(await faults(...at(await freePort()))).toEqual(['port-closed']);
     });
 
@@ -83,11 +83,11 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
       plain.resume();
     });
 
-    test('TLS is spoken there, and nobody said so', async () => {
+    test('the port uses TLS, and the client does not', async () => {
       expect(await faults(...at(secure.securePort), '--timeout', '1s')).toEqual(['tls-expected']);
     });
 
-    test('TLS is not spoken there', async () => {
+    test('the port does not use TLS', async () => {
       expect(await faults(...at(plain), '--tls-ca', ca)).toEqual(['tls-not-spoken']);
     });
 
@@ -104,12 +104,12 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
       expect(await secured(expired)).toEqual(['certificate-expired']);
     });
 
-    test('it wants a certificate of the client', async () => {
+    test('it requires a client certificate', async () => {
       expect(await faults(...at(secure.securePort), '--tls-ca', ca)).toEqual(['certificate-missing']);
     });
 
-    test('client and server share no version of TLS', async () => {
-      // What Node.js allows by default, here and in the command.
+    test('client and server have no common TLS version', async () => {
+      // The default of Node.js, here and in the command.
       const keyStorePath = file(`${kind}-old.pem`, authority.issue('old', { names }).keyStore);
       const config = { 'ssl.enabledProtocols': 'TLSv1.2' };
       await using old = await ServerProcess.start(kind, { tls: { keyStorePath, trustStorePath: ca }, config });
@@ -130,7 +130,7 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
       expect(await faults(...at(plain), '--chroot', '/nowhere')).toEqual(['chroot-missing']);
     });
 
-    test('the ACL lets the client not read, which is worth knowing', async () => {
+    test('the ACL denies READ to the client, which is a note', async () => {
       const admin = await connect(`127.0.0.1:${plain.port}`);
       const acl = [{ perms: 31, scheme: 'digest', id: 'ann:zEwfeoXyQEqGJtBYXPZ1QbDpXZI=' }];
       await admin.create('/closed', '', { acl });
@@ -142,7 +142,7 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
       });
     });
 
-    test('a word is not allowed, which is worth knowing', async () => {
+    test('a four-letter word is not allowed, which is a note', async () => {
       await using quiet = await ServerProcess.start(kind, { config: { '4lw.commands.whitelist': 'srvr' } });
       const { exitCode, findings } = await diagnose(...at(quiet));
       expect({ exitCode, faults: findings.map(({ fault }) => fault) }).toEqual({
@@ -151,9 +151,9 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
       });
     });
 
-    test('its address has as many connections as the server allows; the log says why', async () => {
+    test('its address has reached the connection limit; the log says why', async () => {
       await using small = await ServerProcess.start(kind, { config: { maxClientCnxns: 3 }, logs: true });
-      // With sessions, so that it is these that the server counts, and not the last probe of the harness.
+      // With sessions, so that the server counts these, and not the harness's last probe.
       const clients = await Promise.all([1, 2, 3].map(() => connect(`127.0.0.1:${small.port}`)));
       expect(await faults(...at(small))).toEqual(['closed-at-once']);
       await vi.waitFor(async () => {
@@ -163,13 +163,13 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
       await Promise.all(clients.map((one) => one.close()));
     });
 
-    test('a client sends more than the server takes', async () => {
+    test('a client sends more than the server accepts', async () => {
       await using small = await ServerProcess.start(kind, { logs: true });
       const socket = connectTcp({ port: small.port, host: '127.0.0.1' }).on('error', () => {});
       socket.write(Buffer.from([0x7f, 0xff, 0xff, 0xff]));
       socket.resume();
       await once(socket, 'close');
-      // The line may come behind the end of the connection.
+      // The line may be logged after the connection has ended.
       await vi.waitFor(async () => {
         const log = file(`${kind}-long.log`, small.output);
         expect(await faults('--no-servers', '--log', log)).toEqual(['request-too-long']);
@@ -177,15 +177,15 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
     });
   });
 
-  test('another service answers at the port', async () => {
+  test('another service answers on the port', async () => {
     const http = createServer((_, response) => response.end('hello'));
     await once(http.listen(0, '127.0.0.1'), 'listening');
     expect(await faults(...at((http.address() as AddressInfo).port))).toEqual(['not-zookeeper']);
     http.close();
   });
 
-  test('nobody answers from where packets are dropped', async () => {
-    // The kernel drops what comes to a full queue of a process that accepts nothing.
+  test('no answer where packets are dropped', async () => {
+    // The kernel drops packets to a full accept queue of a process that never accepts.
     const program =
       'import socket,time\ns=socket.socket()\ns.bind(("127.0.0.1",0))\ns.listen(0)\nprint(s.getsockname()[1],flush=True)\ntime.sleep(600)';
     const child = spawn('/usr/bin/python3', ['-c', program], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -200,7 +200,7 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
     child.kill('SIGKILL');
   });
 
-  test('the name is not known, or the name service is silent', async () => {
+  test('the name is unknown, or the name service does not answer', async () => {
     const told = (code: string): Promise<string> => {
       const patch = `import dns from 'node:dns/promises';import {syncBuiltinESMExports} from 'node:module';dns.lookup=async()=>{throw Object.assign(new Error('staged'),{code:'${code}'})};syncBuiltinESMExports()`;
       const env = withCode(patch);
@@ -223,7 +223,7 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
     expect(exitCode).toBe(1);
   });
 
-  test('a server that stops in the middle of a start is named by what it says', async () => {
+  test('a server that fails during its start is recognized by its log', async () => {
     const silent = createTcpServer((socket) => void socket.on('error', () => {}).once('data', () => socket.destroy()));
     await once(silent.listen(0, '127.0.0.1'), 'listening');
     expect(await faults(...at((silent.address() as AddressInfo).port))).toEqual(['closed-at-once']);

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { parseCommand } from '../../packages/cli/src/program.ts';
 import type { ServerProcess } from '../harness/server-process.ts';
 
-/** What `meerkat doctor -o json` says. */
+/** The output of `meerkat doctor -o json`. */
 export interface Told {
   readonly exitCode: number;
   readonly findings: readonly {
@@ -23,10 +23,10 @@ class Text extends Writable {
   }
 }
 
-/** Milliseconds that a silent server is waited for. */
+/** How long to wait for a silent server. */
 const PATIENCE = '2500ms';
 
-/** Runs the command in this process. @param args server, files and the like */
+/** Runs the command in this process. @param args servers, files and other options */
 export async function diagnose(...args: readonly string[]): Promise<Told> {
   const [stdout, stderr] = [new Text(), new Text()];
   const io = { stdin: Readable.from([]), stdout, stderr, env: { HOME: '/nonexistent' } };
@@ -36,7 +36,7 @@ export async function diagnose(...args: readonly string[]): Promise<Told> {
   return { exitCode, findings: JSON.parse(stdout.text) };
 }
 
-/** The faults that it names, each once, without what is only worth knowing. */
+/** The reported faults, without duplicates and notes. */
 export async function faults(...args: readonly string[]): Promise<string[]> {
   const { findings } = await diagnose(...args);
   return [...new Set(findings.filter(({ isNote }) => !isNote).map(({ fault }) => fault))].sort();

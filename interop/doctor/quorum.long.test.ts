@@ -12,13 +12,13 @@ import { withCode } from '../harness/preload.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { at, diagnose, faults } from './diagnosis.ts';
 
-/* Why there is no quorum: faults between servers, staged one after the other in an ensemble of three. */
+/* Why there is no quorum: faults between servers, staged in sequence in an ensemble of three. */
 
 const directory = mkdtempSync(join(tmpdir(), 'doctor-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 let count = 0;
 
-/** Starts a server, waits until what it says shows this fault, and returns the faults that its log shows. */
+/** Starts a server, waits until its log shows this fault, and returns all faults found in its log. */
 async function untilLogShows(fault: string, { server }: Member): Promise<string[]> {
   const log = join(directory, `${++count}.log`);
   const before = server.output.length;
@@ -38,7 +38,7 @@ const SHOWN_MS = 120_000;
 const configOf = ({ server }: Member): string => join(server.directory, 'zoo.cfg');
 const setId = ({ server }: Member, id: number): void => writeFileSync(join(server.dataDirectory, 'myid'), String(id));
 
-describeWith(['apache'], 'doctor says why there is no quorum', () => {
+describeWith(['apache'], 'doctor reports why there is no quorum', () => {
   test.each(SERVER_KINDS)('among servers of %s', async (kind) => {
     const ensemble = await Ensemble.start([{ kind }, { kind }, { kind }]);
     const [one, two, three] = ensemble.members as [Member, Member, Member];
@@ -47,37 +47,37 @@ describeWith(['apache'], 'doctor says why there is no quorum', () => {
     try {
       expect(await faults(...ask, ...files)).toEqual([]);
 
-      // Two of three are away.
+      // Two of three are down.
       await Promise.all([two.server.kill(), three.server.kill()]);
       await expect
         .poll(() => faults(...ask, '--no-sessions'))
         .toEqual(['not-serving', 'port-closed', 'voters-missing']);
       expect(await faults('--no-servers', ...files)).toEqual(['election-port-closed']);
       await one.server.kill();
-      // The others are not reached, in the words of the one that looks for them.
+      // The others are unreachable, according to the log of the remaining one.
       expect(await untilLogShows('election-port-closed', one)).toEqual(['election-port-closed']);
       await one.server.kill();
 
-      // Another process has the port of the election.
+      // Another process uses the election port.
       const other = createServer();
       await once(other.listen(two.electionPort, '127.0.0.1'), 'listening');
       expect(await untilLogShows('quorum-port-taken', two)).toContain('quorum-port-taken');
       await two.server.kill();
       other.close();
 
-      // Two servers have one id, told by their files and, of ours, by their logs.
+      // Two servers have the same id, found in their files and, for ours, in their logs.
       setId(two, 1);
       expect(await faults('--no-servers', ...files)).toContain('myid-twice');
       setId(two, 2);
 
-      // The lists differ.
+      // The server lists differ.
       three.server.reconfigure({ 'server.1': `127.0.0.1:${one.quorumPort}:1` });
       three.server.launch();
       await three.server.kill();
       expect(await faults('--no-servers', ...files)).toContain('members-differ');
       three.server.reconfigure({ 'server.1': `127.0.0.1:${one.quorumPort}:${one.electionPort}` });
 
-      // Enough are there, and find no leader: one asks for TLS, the other speaks none.
+      // A quorum is running but elects no leader: one uses TLS, the other does not.
       const authority = new CertificateAuthority();
       const keyStore = join(one.server.directory, 'key.pem');
       const trustStore = join(one.server.directory, 'trust.pem');
@@ -117,7 +117,7 @@ describeWith(['apache'], 'doctor says why there is no quorum', () => {
     }
   });
 
-  test('servers of several kinds, versions and ensembles are told apart', async () => {
+  test('servers of several kinds, versions and ensembles are distinguished', async () => {
     await using apache = await ServerProcess.start('apache');
     await using meerkat = await ServerProcess.start('meerkat');
     const { findings, exitCode } = await diagnose(...at(apache, meerkat));
@@ -136,7 +136,7 @@ describeWith(['apache'], 'doctor says why there is no quorum', () => {
     await Promise.all([first.dispose(), second.dispose()]);
   });
 
-  test('a server that answers reads only says so', async () => {
+  test('a read-only server is reported', async () => {
     const kind = 'apache';
     const env = { JAVA_TOOL_OPTIONS: '-Dreadonlymode.enabled=true' };
     const ensemble = await Ensemble.start([{ kind, env }, { kind: 'meerkat' }, { kind: 'meerkat' }]);
@@ -150,7 +150,7 @@ describeWith(['apache'], 'doctor says why there is no quorum', () => {
   });
 
   test('clocks differ', async () => {
-    // The command runs on a machine whose clock is wrong; what it can know is the difference.
+    // The command runs with a wrong clock; it can only detect the difference.
     const patch = 'const now=Date.now;Date.now=()=>now()-90000';
     const env = withCode(patch);
     await using apache = await ServerProcess.start('apache', { hasAdmin: true });

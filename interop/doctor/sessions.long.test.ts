@@ -12,7 +12,7 @@ import { withFullDisk, withSlowLog } from '../harness/preload.ts';
 import { SERVER_KINDS, type ServerKind, type ServerOptions, ServerProcess } from '../harness/server-process.ts';
 import { at, diagnose, faults } from './diagnosis.ts';
 
-/* Why a session expired, from the logs of servers and of Java's client; why a lock waits; what makes servers slow. */
+/* Why a session expired, from the logs of servers and of Java's client; why a lock waits; why servers are slow. */
 
 const directory = mkdtempSync(join(tmpdir(), 'doctor-'));
 const children: ChildProcess[] = [];
@@ -28,7 +28,7 @@ function logOf(text: string): string {
   return path;
 }
 
-/** Java's client, with its log: slf4j's, on standard error. */
+/** Java's client, with its slf4j log on standard error. */
 class JavaClient {
   readonly child: ChildProcess;
   output = '';
@@ -65,7 +65,7 @@ class JavaClient {
   }
 }
 
-/** Also said of sessions that a client on a busy machine has given up before it had them. */
+/** Also logged for sessions that a client on a busy machine abandoned before they were established. */
 const expired = (session: string): RegExp =>
   new RegExp(`session ${session} has expired: nothing was heard|Expiring session ${session}`);
 
@@ -79,17 +79,17 @@ async function untilSaid(server: ServerProcess, pattern: RegExp): Promise<void> 
 const start = (kind: ServerKind, more: ServerOptions['config'] = {}): Promise<ServerProcess> =>
   ServerProcess.start(kind, { logs: true, config: { tickTime: 300, ...more } });
 
-describeWith(['apache'], 'doctor says', () => {
+describeWith(['apache'], 'doctor reports', () => {
   describe.concurrent.each(SERVER_KINDS)('of a server of %s', (kind) => {
-    test('that the client stood still; by the log of the server alone, that nothing was heard', async ({ expect }) => {
+    test('that the client was paused; from the server log alone, that no pings arrived', async ({ expect }) => {
       await using server = await start(kind);
       const client = new JavaClient(server.port, 1500);
       const session = await client.session();
       client.child.kill('SIGSTOP');
       await untilSaid(server, expired(session));
-      // Before the client goes on: what it does then may stand in the server's log, too.
+      // Before the client resumes, because its later requests may be in the server's log too.
       const words = ['--no-servers', '--log', logOf(server.output), '--session', session];
-      // It heard from the server last a moment after the server did from it, and counts from there.
+      // The client last heard from the server a moment after the server from it, and counts from there.
       await new Promise((resolve) => setTimeout(resolve, 1500));
       client.child.kill('SIGCONT');
       await client.until(/have not heard from server in \d+ms|has expired/);
@@ -99,7 +99,7 @@ describeWith(['apache'], 'doctor says', () => {
       client.child.kill('SIGKILL');
     });
 
-    test('that the network was cut', async ({ expect }) => {
+    test('that the network was partitioned', async ({ expect }) => {
       await using server = await start(kind);
       await using proxy = await TcpProxy.start({ target: server.port });
       const client = new JavaClient(proxy.port, 3000);
@@ -112,7 +112,7 @@ describeWith(['apache'], 'doctor says', () => {
       client.child.kill('SIGKILL');
     });
 
-    test('that the process of the client ended', async ({ expect }) => {
+    test('that the client process exited', async ({ expect }) => {
       await using server = await start(kind);
       const client = new JavaClient(server.port, 1500);
       const session = await client.session();
@@ -122,7 +122,7 @@ describeWith(['apache'], 'doctor says', () => {
       expect(await faults(...words)).toEqual(['session-expired-client-gone']);
     });
 
-    test('that the server stood still', async ({ expect }) => {
+    test('that the server was paused', async ({ expect }) => {
       await using server = await start(kind, {
         'jvm.pause.monitor': true,
         'jvm.pause.info-threshold.ms': 500,
@@ -141,12 +141,12 @@ describeWith(['apache'], 'doctor says', () => {
       expect(await faults(...words)).toEqual(['server-stalled', 'session-expired-server-stalled']);
     });
 
-    test('that logs say nothing of a session', async ({ expect }) => {
+    test('that the logs do not mention a session', async ({ expect }) => {
       const words = ['--no-servers', '--log', logOf(''), '--session', '0x1234'];
       expect(await faults(...words)).toEqual(['session-not-found']);
     });
 
-    test('who holds a lock, and that a holder is away, is no session, or is not there at all', async ({ expect }) => {
+    test('who holds a lock, and that a holder is disconnected, not a session, or missing', async ({ expect }) => {
       await using server = await ServerProcess.start(kind);
       const servers = `127.0.0.1:${server.port}`;
       const [holder, waiter] = await Promise.all([connect({ servers }), connect({ servers })]);
@@ -168,7 +168,7 @@ describeWith(['apache'], 'doctor says', () => {
       await holder.create('/locks/job/lock-', '', { sequential: true });
       expect(await faults(...ask, '/locks/job')).toEqual(['lock-not-ephemeral']);
 
-      // The holder's process is gone, and its session lives on for a minute.
+      // The holder's process is gone, and its session remains for a minute.
       const gone = new JavaClient(server.port, 60_000);
       await gone.session();
       gone.child.stdin?.write('create /away x\ncreate -e -s /away/lock- x\n');
@@ -180,7 +180,7 @@ describeWith(['apache'], 'doctor says', () => {
       await Promise.all([holder.close(), waiter.close()]);
     });
 
-    test('that syncs take longer than the log is to stand', async ({ expect }) => {
+    test('that fsyncs exceed the warning threshold', async ({ expect }) => {
       await using server = await start(kind, { 'fsync.warningthresholdms': 0 });
       const client = await connect(`127.0.0.1:${server.port}`);
       await client.create('/busy', '');
@@ -190,7 +190,7 @@ describeWith(['apache'], 'doctor says', () => {
     });
   });
 
-  test('that a session was closed, which is no fault', async () => {
+  test('that a session was closed, which is not a fault', async () => {
     await using server = await ServerProcess.start('meerkat', {
       env: { MEERKAT_LOG_LEVEL: 'debug', MEERKAT_LOG: 'json' },
     });
@@ -205,7 +205,7 @@ describeWith(['apache'], 'doctor says', () => {
     });
   });
 
-  test('that a disk is slow, requests are and wait', async () => {
+  test('that a disk is slow, and that requests are slow or queue up', async () => {
     await using server = await ServerProcess.start('meerkat', {
       env: withSlowLog(400),
       config: { globalOutstandingLimit: 5000 },
@@ -221,7 +221,7 @@ describeWith(['apache'], 'doctor says', () => {
     await client.close();
   });
 
-  test('that a disk is full, that descriptors run short', async () => {
+  test('that a disk is full, that file descriptors run out', async () => {
     const mark = join(directory, 'full');
     await using full = await ServerProcess.start('meerkat', { env: withFullDisk(mark) });
     writeFileSync(mark, '');
@@ -237,7 +237,7 @@ describeWith(['apache'], 'doctor says', () => {
     await Promise.all(clients.map((client) => (client.status === 'fulfilled' ? client.value.close() : null)));
   });
 
-  test('that a server gives no sessions although it answers', async () => {
+  test('that a server answers but does not create sessions', async () => {
     const config = {
       connection_throttle_tokens: 1,
       connection_throttle_fill_time: 3_600_000,

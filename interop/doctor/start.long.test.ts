@@ -9,7 +9,7 @@ import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, type ServerKind, type ServerOptions, ServerProcess } from '../harness/server-process.ts';
 import { diagnose, faults } from './diagnosis.ts';
 
-/* Why a server does not start, from its file and from what it has said; and what files show of servers that run. */
+/* Why a server does not start, from its configuration and its log; and problems of running servers found in files. */
 
 const directory = mkdtempSync(join(tmpdir(), 'doctor-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -21,7 +21,7 @@ function place(): string {
   return path;
 }
 
-/** What a server says that does not start. */
+/** The output of a server that fails to start. */
 async function lastWords(kind: ServerKind, options: ServerOptions): Promise<string> {
   const log = join(directory, `${++count}.log`);
   try {
@@ -43,7 +43,7 @@ const MEMBERS = {
   'server.3': '127.0.0.1:5:6',
 };
 
-/** A directory with data whose process has ended. */
+/** A data directory of a stopped server. */
 async function used(kind: ServerKind): Promise<string> {
   const path = place();
   const server = await ServerProcess.start(kind, { directory: path });
@@ -64,7 +64,7 @@ function logOf(path: string): string {
   );
 }
 
-describeWith(['apache'], 'doctor says why a server does not start', () => {
+describeWith(['apache'], 'doctor reports why a server does not start', () => {
   describe.concurrent.each(SERVER_KINDS)('of %s', (kind) => {
     test('myid is missing', async ({ expect }) => {
       const path = place();
@@ -73,7 +73,7 @@ describeWith(['apache'], 'doctor says why a server does not start', () => {
       expect(await faults('--no-servers', '--config', join(path, 'zoo.cfg'))).toContain('myid-missing');
     });
 
-    test('the list does not have its myid', async ({ expect }) => {
+    test('its myid is not in the server list', async ({ expect }) => {
       const path = place();
       writeFileSync(join(path, 'data', 'myid'), '7');
       const log = await lastWords(kind, { directory: path, config: MEMBERS });
@@ -81,14 +81,14 @@ describeWith(['apache'], 'doctor says why a server does not start', () => {
       expect(await faults('--no-servers', '--config', join(path, 'zoo.cfg'))).toContain('myid-not-listed');
     });
 
-    test('a value of its file is none', async ({ expect }) => {
+    test('its configuration has an invalid value', async ({ expect }) => {
       const path = place();
       const log = await lastWords(kind, { directory: path, config: { tickTime: 'soon' } });
       expect(readFileSync(log, 'utf8')).toContain('exit code 2');
       expect(await faults('--no-servers', '--config', join(path, 'zoo.cfg'))).toEqual(['configuration-refused']);
     });
 
-    test('another process has the port for clients', async ({ expect }) => {
+    test('another process uses its client port', async ({ expect }) => {
       const other = createServer();
       await once(other.listen(0, '127.0.0.1'), 'listening');
       const { port } = other.address() as { port: number };
@@ -113,7 +113,7 @@ describeWith(['apache'], 'doctor says why a server does not start', () => {
       expect(await faults('--no-servers', '--log', words)).toEqual(['log-damaged']);
     });
 
-    test('its snapshots are gone, and its logs are not', async ({ expect }) => {
+    test('its snapshots are missing, but not its logs', async ({ expect }) => {
       const path = await used(kind);
       const version = join(path, 'data', 'version-2');
       for (const name of readdirSync(version)) if (name.startsWith('snapshot.')) rmSync(join(version, name));
@@ -122,7 +122,7 @@ describeWith(['apache'], 'doctor says why a server does not start', () => {
     });
   });
 
-  test('what files show that nobody has noticed yet: few room, many snapshots, an even number of voters', async () => {
+  test('latent problems found in files: low disk space, many snapshots, an even number of voters', async () => {
     const path = place();
     writeFileSync(join(path, 'data', 'myid'), '1');
     mkdirSync(join(path, 'data', 'version-2'));

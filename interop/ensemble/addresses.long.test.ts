@@ -1,6 +1,6 @@
 /**
- * Servers with several addresses (docs/zab.md, "Servers with several addresses"), beside Apache's, which say whether the
- * list is one. Four of the nine tests of Apache's own suite about several addresses show the same.
+ * Servers with several addresses (docs/zab.md, "Servers with several addresses"), together with Apache's, which check
+ * the list. Covers four of the nine tests about several addresses in Apache's own suite.
  */
 import { expect, onTestFailed, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
@@ -11,7 +11,7 @@ import { connectTo } from './workload.ts';
 /** Reserved for names that do not exist (RFC 6761). */
 const UNKNOWN = 'no-such-host.invalid';
 
-/** Hosts of the two addresses of each server, and who they are. The last one leads at first. */
+/** Hosts of the two addresses of each server, and the kinds of the servers. The last one leads first. */
 const CASES: readonly (readonly [string, readonly [string, string], readonly ServerKind[]])[] = [
   ['an address of IPv4 and one of IPv6 each', ['127.0.0.1', '[::1]'], ['meerkat', 'apache', 'meerkat']],
   ['an unknown name before an address', [UNKNOWN, '127.0.0.1'], ['meerkat', 'apache', 'meerkat']],
@@ -19,7 +19,7 @@ const CASES: readonly (readonly [string, readonly [string, string], readonly Ser
 ];
 
 describeWith(['apache'], "servers of ours and of Apache's that have", () => {
-  test.each(CASES)('%s form an ensemble, and each comes back to it', async (_, hosts, kinds) => {
+  test.each(CASES)('%s form an ensemble, and each rejoins it', async (_, hosts, kinds) => {
     const list: Record<string, string> = {};
     for (const i of kinds.keys()) {
       const addresses: string[] = [];

@@ -17,7 +17,7 @@ interface Ports {
   client: number;
 }
 
-/** A server whose configuration is its own to change: zoo.cfg is written once, and read again at each start. */
+/** A server that may change its configuration: zoo.cfg is written once, and read at each start. */
 export class ChangingServer {
   readonly id: number;
   kind: ServerKind;
@@ -50,18 +50,18 @@ export class ChangingServer {
     return this.#child !== null && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Its zoo.cfg as it is now. */
+  /** Its current zoo.cfg. */
   get staticText(): string {
     return readFileSync(join(this.directory, 'zoo.cfg'), 'utf8');
   }
 
-  /** The list of members that its zoo.cfg names. */
+  /** The member list that its zoo.cfg refers to. */
   get dynamicText(): string {
     const path = /^dynamicConfigFile=(.*)$/m.exec(this.staticText)?.[1] ?? '';
     return readFileSync(path, 'utf8');
   }
 
-  /** Names of the files beside zoo.cfg. */
+  /** Names of the files in the directory of zoo.cfg. */
   get files(): readonly string[] {
     return readdirSync(this.directory).filter((name) => name.startsWith('zoo.cfg'));
   }
@@ -82,12 +82,12 @@ export class ChangingServer {
     this.#child = child;
   }
 
-  /** Its answer to srvr; '' while it gives none. */
+  /** Its answer to srvr; '' while there is none. */
   srvr(): Promise<string> {
     return fourLetterWord(this.ports.client, 'srvr', 2000).catch(() => '');
   }
 
-  /** `leader`, `follower` or `observer`; null while it serves nobody. */
+  /** `leader`, `follower` or `observer`; null while it does not serve. */
   async mode(): Promise<string | null> {
     return /^Mode: (.*)$/m.exec(await this.srvr())?.[1] ?? null;
   }
@@ -106,7 +106,7 @@ export class ChangingServer {
     }
   }
 
-  /** Waits until its output has this text. */
+  /** Waits until its output matches. */
   async waitForOutput(text: RegExp): Promise<void> {
     const deadline = Date.now() + READY_MS;
     while (!text.test(this.#output)) {
@@ -125,16 +125,16 @@ export class ChangingServer {
   }
 }
 
-/** Servers that come and go. */
+/** An ensemble with changing members. */
 export class ChangingEnsemble {
   readonly servers: Map<number, ChangingServer> = new Map();
   readonly #directory = mkdtempSync(join(tmpdir(), 'interop-changing-'));
 
   /**
-   * Servers 1, 2, … that know each other from the beginning.
+   * Starts servers 1, 2, … with a static member list.
    *
    * @param more further lines of zoo.cfg
-   * @param groups lines of the list of members beside the servers'
+   * @param groups lines of the member list other than servers
    * @returns once all serve
    */
   static async start(
@@ -156,7 +156,7 @@ export class ChangingEnsemble {
     return ensemble;
   }
 
-  /** A server with an empty directory; it is configured and started apart. */
+  /** Adds a server with an empty directory; it is configured and started separately. */
   async add(id: number, kind: ServerKind): Promise<ChangingServer> {
     const directory = join(this.#directory, String(id));
     mkdirSync(join(directory, 'data'), { recursive: true });
@@ -167,7 +167,7 @@ export class ChangingEnsemble {
     return server;
   }
 
-  /** Writes its zoo.cfg and the list of members that it begins with. */
+  /** Writes its zoo.cfg and its initial member list. */
   configure(server: ChangingServer, members: readonly string[], more: readonly string[] = []): void {
     const { directory } = server;
     writeFileSync(join(directory, 'members.cfg'), `${members.join('\n')}\n`);
@@ -190,7 +190,7 @@ export class ChangingEnsemble {
     writeFileSync(join(directory, 'zoo.cfg'), `${lines.join('\n')}\n`);
   }
 
-  /** Starts a server that joins: it knows those that are there and itself, as an observer. @returns once it follows */
+  /** Starts a joining server: it knows the current members, and itself as an observer. @returns once it follows */
   async join(id: number, kind: ServerKind, known: readonly number[]): Promise<ChangingServer> {
     const server = this.servers.get(id) ?? (await this.add(id, kind));
     const members = known.map((other) => `server.${other}=${this.server(other).line()}`);

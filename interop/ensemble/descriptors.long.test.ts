@@ -1,4 +1,4 @@
-/** Strangers that connect and stay, at every port of every server, to processes that may open few files. */
+/** Unknown clients that connect and stay, on every port of every server, with a low limit of file descriptors. */
 import { connect, type Socket } from 'node:net';
 import { connect as connectClient } from '@meerkat/client';
 import { afterEach, expect, onTestFailed, test } from 'vitest';
@@ -7,13 +7,13 @@ import { goesOn, startWriter } from './load.ts';
 import { observerInfo } from './raw-peer.ts';
 
 const DESCRIPTORS_MAX = 128;
-/** Of one crowd at one port, at any time: more than the share of any port. */
+/** Concurrent connections of one crowd to one port: more than the share of any port. */
 const CROWD = 80;
-/** That many again, of each crowd, have been closed by the server and not here. */
+/** Additional connections of each crowd that the server has closed and this end has not. */
 const HALF_CLOSED_MAX = 80;
-/** Milliseconds until a closed connection is made again. */
+/** Milliseconds until a closed connection is reopened. */
 const AGAIN_MS = 500;
-/** Milliseconds in which a client gets in, on a machine that has other work. */
+/** Milliseconds in which a client must connect, on a busy machine. */
 const WAY_IN_MAX_MS = 8000;
 
 const crowds: Crowd[] = [];
@@ -22,9 +22,9 @@ afterEach(() => {
   for (const crowd of crowds.splice(0)) crowd.end();
 });
 
-test('neither stop the servers, nor their logs, nor an election, nor new clients', async () => {
+test('affect neither the servers, nor their logs, nor elections, nor new clients', async () => {
   const place = { kind: 'meerkat', descriptorsMax: DESCRIPTORS_MAX } as const;
-  // Every few txns there is another log file and another snapshot.
+  // A new log file and snapshot every few txns.
   const threaded = { ...THREADED, descriptorsMax: DESCRIPTORS_MAX };
   const ensemble = await Ensemble.start([place, threaded, threaded], { snapCount: 20, 'autopurge.purgeInterval': 0 });
   onTestFailed(() => console.log(ensemble.logs));
@@ -36,7 +36,7 @@ test('neither stop the servers, nor their logs, nor an election, nor new clients
       quorumPort,
       electionPort,
     ]);
-    // At the quorum port of a leader those are served that say they are observers, whether the list names them or not.
+    // The quorum port of a leader also serves observers that are not in the member list.
     const sayings: readonly Saying[] = [
       (n) => (n % 2 === 0 ? RUOK : null),
       (n) => (n % 2 === 0 ? observerInfo({ serverId: 100 + n, acceptedEpoch: 0 }) : null),
@@ -59,7 +59,7 @@ test('neither stop the servers, nor their logs, nor an election, nor new clients
     const { count } = await writer.finish();
     await using client = await connectClient(ensemble.connectString);
     await client.sync();
-    // And `register` and `mine`.
+    // Plus `register` and `mine`.
     expect((await client.children('/written')).children).toHaveLength(count + 2);
     for (const { server } of ensemble.members) expect(server.output).not.toMatch(/EMFILE|the server stops/);
   } finally {
@@ -67,7 +67,7 @@ test('neither stop the servers, nor their logs, nor an election, nor new clients
   }
 });
 
-/** A new client comes to one server. */
+/** Connects a new client to one server. */
 async function comeIn(port: number): Promise<void> {
   const startMs = performance.now();
   await using client = await connectClient(`127.0.0.1:${port}`, { connectTimeoutMs: 30_000 });
@@ -77,22 +77,22 @@ async function comeIn(port: number): Promise<void> {
   expect(tookMs).toBeLessThan(WAY_IN_MAX_MS);
 }
 
-/** What connection n says; null: nothing. */
+/** The bytes that connection n sends; null: none. */
 type Saying = (n: number) => Uint8Array | null;
-/** At the ports between servers it is what no server says. */
+/** Not a valid message on the ports between servers. */
 const RUOK = new TextEncoder().encode('ruok');
 
 /**
- * Connections to one port, from many addresses. Some say nothing, some ask something that is answered and no more, and
- * the last that the server closed stay open at this end. A stranger that was closed comes again. Not more than `CROWD` and
- * `HALF_CLOSED_MAX` are open at once: without a bound this process runs out of descriptors before the servers are done.
+ * Connections to one port, from many addresses. Some send nothing, some send one request, and the last ones that the
+ * server closed stay open at this end. Closed connections are reopened. At most `CROWD` and `HALF_CLOSED_MAX` are open
+ * at once: without a limit this process would run out of descriptors before the servers.
  */
 class Crowd {
   dialled = 0;
   readonly #port: number;
   readonly #say: Saying;
   readonly #sockets = new Set<Socket>();
-  /** Of these, what the server has closed, oldest first. */
+  /** Those closed by the server, oldest first. */
   readonly #halfClosed = new Set<Socket>();
   #isOver = false;
 

@@ -3,53 +3,53 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fourLetterWord, freePort, type ServerKind, ServerProcess } from '../harness/server-process.ts';
 
-/** One server of an ensemble: which program, and whether it only observes. */
+/** One server of an ensemble: its program, and whether it is an observer. */
 export interface Place {
   readonly kind: ServerKind;
   readonly isObserver?: boolean;
-  /** Open files and sockets that the system allows its process. */
+  /** Limit of open file descriptors of its process. */
   readonly descriptorsMax?: number;
   /** Its JAAS file. */
   readonly jaas?: string;
-  /** Its admin port is open. */
+  /** Whether its admin port is open. */
   readonly hasAdmin?: boolean;
   /** Environment of its process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Where other servers find it; 127.0.0.1 by default. */
+  /** Host that other servers connect to; 127.0.0.1 by default. */
   readonly host?: string;
 }
 
-/** One of ours with an I/O thread for its clients. */
+/** Our server with an I/O thread for its clients. */
 export const THREADED: Place = { kind: 'meerkat', env: { SERVER_JVMFLAGS: '-Dzookeeper.clientThreads=1' } };
 
 export type Config = Readonly<Record<string, string | number | boolean>>;
 
-/** A server of an ensemble, by its id. */
+/** A server of an ensemble, with its id. */
 export interface Member {
   readonly id: number;
   readonly server: ServerProcess;
   readonly isObserver: boolean;
-  /** Where it takes its learners while it leads, and where servers talk about who does. */
+  /** Ports for its learners while it leads, and for the election. */
   readonly quorumPort: number;
   readonly electionPort: number;
 }
 
-/** Whether a server has this text in its log of txns. */
+/** Whether a server's txn log contains this text. */
 export function hasLogged({ server }: Member, text: string): boolean {
   const directory = join(server.dataDirectory, 'version-2');
   const logs = readdirSync(directory).filter((name) => name.startsWith('log.'));
   return logs.some((name) => readFileSync(join(directory, name)).includes(text));
 }
 
-/** Deletes everything that a stopped server has stored, but for who it is. */
+/** Deletes all data of a stopped server except its myid. */
 export function wipe({ server }: Member): void {
   rmSync(join(server.dataDirectory, 'version-2'), { recursive: true });
 }
 
-/** Milliseconds. Short, so that sessions of dead clients end soon and a lost leader is noticed without its farewell. */
+/** Milliseconds. Short, so that sessions of dead clients expire soon and a lost leader is detected by timeout. */
 const TICK_MS = 500;
 
-/** An ensemble of processes on the loopback interface, of Apache's servers and ours. Ids count from 1 in the order of the places. */
+/** An ensemble of Apache's servers and ours, as processes on loopback. Ids start at 1, in the order of the places. */
 export class Ensemble {
   readonly members: readonly Member[];
   readonly #directory: string;
@@ -116,25 +116,25 @@ export class Ensemble {
     this.#directory = directory;
   }
 
-  /** The servers that clients of all of them connect to. */
+  /** Connect string with all servers. */
   get connectString(): string {
     return this.members.map(({ server }) => `127.0.0.1:${server.port}`).join(',');
   }
 
-  /** What the servers have printed. */
+  /** Output of all servers. */
   get logs(): string {
     return this.members
       .map(({ id, server }) => `---- server ${id} (${server.kind}), port ${server.port}\n${server.output}`)
       .join('\n');
   }
 
-  /** What the server says that it does: `leader`, `follower`, `observer`; null while it serves no client or is dead. */
+  /** The reported mode: `leader`, `follower`, `observer`; null while it does not serve or is dead. */
   async modeOf({ server }: Member): Promise<string | null> {
     const answer = await fourLetterWord(server.port, 'srvr').catch(() => '');
     return /^Mode: (.*)$/m.exec(answer)?.[1] ?? null;
   }
 
-  /** The server that leads; asks until there is one. */
+  /** The leader; polls until there is one. */
   async leader(): Promise<Member> {
     for (;;) {
       for (const member of this.members) if ((await this.modeOf(member)) === 'leader') return member;
@@ -142,7 +142,7 @@ export class Ensemble {
     }
   }
 
-  /** The server that a session's client is connected to; null while it is connected to none. */
+  /** The server that a session is connected to; null while disconnected. */
   async memberOf(sessionId: bigint): Promise<Member | null> {
     const field = `sid=0x${BigInt.asUintN(64, sessionId).toString(16)},`;
     for (const member of this.members) {
@@ -152,7 +152,7 @@ export class Ensemble {
     return null;
   }
 
-  /** Lets leaders die until the one that leads is of this kind, which must be able to win. */
+  /** Kills leaders until the leader is of this kind, which must be able to win. */
   async leaderOfKind(kind: ServerKind): Promise<Member> {
     for (;;) {
       const leader = await this.leader();

@@ -3,16 +3,16 @@ import type { CClientTls } from '../c-client/with-tls.ts';
 import { ConsoleProcess } from '../harness/console-process.ts';
 import type { Peer } from '../harness/peers.ts';
 
-/** A line for a client's shell, and what shows that it has been carried out. */
+/** A line for a client's shell, and the output that confirms it. */
 interface Exchange {
   readonly line: string;
   readonly answer: RegExp;
 }
 
-/** How one of the foreign clients is started and spoken to. */
+/** How to start and control one of the foreign clients. */
 interface Dialect {
   readonly peer: Peer;
-  /** @param tls the C client's; the others have none here */
+  /** @param tls of the C client; the others do not use TLS here */
   command(
     servers: readonly string[],
     timeoutMs: number,
@@ -21,12 +21,12 @@ interface Dialect {
   readonly connected: RegExp;
   create(path: string, data: string): Exchange;
   createEphemeral(path: string): Exchange;
-  /** Reads these data, and leaves a watch. */
+  /** Reads these data and sets a watch. */
   watch(path: string, data: string): Exchange;
-  /** What the shell says of a change of data that it has watched. */
+  /** The shell's output for a change of watched data. */
   changed(path: string): RegExp;
   set(path: string, data: string, version: number): Exchange;
-  /** Group 1 is a state that the client has told. */
+  /** Group 1 is a state reported by the client. */
   readonly state: RegExp;
 }
 
@@ -40,7 +40,7 @@ function literal(text: string): string {
   return text.replaceAll(/[/.-]/g, '\\$&');
 }
 
-/** How long a session outlives its connection in these tests: as people have it, and enough for a machine under load. */
+/** Session timeout: a usual value, and enough for a busy machine. */
 const TIMEOUT_MS = 10_000;
 
 const DIALECTS = {
@@ -87,7 +87,7 @@ const DIALECTS = {
       ['-h', servers.join(','), ...(tls === null ? [] : ['-s', tls.files])],
     ],
     connected: /state = CONNECTED_STATE\n/,
-    // The data are the shell's own.
+    // The shell sets its own data.
     create: (path) => ({ line: `create ${path}`, answer: new RegExp(`rc = 0\\n\\tname = ${literal(path)}\\n`) }),
     createEphemeral: (path) => ({
       line: `create +e ${path}`,
@@ -128,7 +128,7 @@ export type ForeignKind = keyof typeof DIALECTS;
 
 export const FOREIGN_KINDS: readonly ForeignKind[] = Object.keys(DIALECTS) as ForeignKind[];
 
-/** A client that others wrote, as a process of its own: told line by line what to do, on znodes below a root of its own. */
+/** A foreign client in a separate process, controlled by lines, with its own root znode. */
 export class ForeignClient {
   readonly kind: ForeignKind;
   readonly root: string;
@@ -137,8 +137,8 @@ export class ForeignClient {
   #version = 0;
 
   /**
-   * @param servers `host:port`; where the client lets one choose, it connects to the first of them
-   * @param options.timeoutMs of its session, where the client lets one choose
+   * @param servers `host:port`; it connects to the first of them if the client supports that
+   * @param options.timeoutMs session timeout, if the client supports it
    */
   static async start(
     kind: ForeignKind,
@@ -177,7 +177,7 @@ export class ForeignClient {
     return this.#console.output;
   }
 
-  /** Every state that the client has told of, in its own words. */
+  /** All states reported by the client, in its own terms. */
   get states(): readonly string[] {
     return [...this.output.matchAll(this.#dialect.state)].map((match) => match[1] ?? '');
   }
@@ -199,7 +199,7 @@ export class ForeignClient {
     return this.#exchange(this.#dialect.set(this.written, data, this.#version));
   }
 
-  /** Lets it close its session. @returns its exit code */
+  /** Makes it close its session and exit. @returns its exit code */
   quit(): Promise<number | null> {
     this.#console.send('quit');
     return this.#console.end();

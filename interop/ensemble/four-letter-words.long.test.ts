@@ -8,16 +8,16 @@ import { Ensemble } from './ensemble.ts';
 const ROLES = ['leader', 'follower', 'observer'] as const;
 type Role = (typeof ROLES)[number];
 
-/** What depends on nothing but what happened; `crst`, `srst` and `stmk` change something, and `envi` reports the process. */
+/** Words with deterministic answers; `crst`, `srst` and `stmk` change state, and `envi` describes the process. */
 const WORDS = ['srvr', 'stat', 'dump', 'conf', 'cons', 'isro', 'dirs', 'wchs', 'wchc', 'wchp', 'ruok', 'gtmk'];
 
-/** Admin commands whose answers depend on nothing but what happened. */
+/** Admin commands with deterministic answers. */
 const COMMANDS =
   'configuration connections dump leader server_stats stats voting_view watches watches_by_path watch_summary zabstate ruok hash'.split(
     ' ',
   );
 
-/** The lines of `mntr` that report the ensemble, of sessions and of the tree, which are the same after the same requests. */
+/** Lines of `mntr` on the ensemble, sessions and the tree, which are equal after the same requests. */
 const SAME = new Set(
   `server_state peer_state quorum_size learners synced_followers synced_non_voting_followers synced_observers observer_master_id
   last_proposal_size min_proposal_size max_proposal_size proposal_count looking_count num_alive_connections outstanding_requests
@@ -27,15 +27,15 @@ const SAME = new Set(
   ),
 );
 
-/** What newer releases than the one that is compared have. */
+/** Metrics of releases newer than the compared one. */
 const NEWER = new Set([
   ...['snapshot_error_count', 'snapshot_rate_limited_count', 'restore_error_count', 'restore_rate_limited_count'],
   ...['avg', 'min', 'max', 'cnt', 'sum'].map((part) => `${part}_restore_time`),
 ]);
 
-/** What each learner's queue and answers have, by server id. */
+/** Metrics per learner, by server id. */
 const OF_LEARNERS = /_\d+_(learner_handler_qp_size|learner_handler_qp_time_ms|ack_latency)$/;
-/** In each namespace that somebody has read: which ones these are depends on who was connected where. */
+/** Metrics per namespace: they depend on which client was connected to which server. */
 const OF_NAMESPACES = /_(read|write)_per_namespace$/;
 
 describeWith(['apache'], 'a leader, a follower and an observer', () => {
@@ -52,20 +52,20 @@ describeWith(['apache'], 'a leader, a follower and an observer', () => {
   }
 
   describe.each(ROLES)('%s', (role) => {
-    test.each(WORDS)('answers %s as one of Apache does', (word) => {
+    test.each(WORDS)("answers %s like Apache's", (word) => {
       onTestFailed(() => console.log(output.join('\n')));
       const theirs = normalize(answer('apache', role, word));
       expect(theirs).not.toEqual([]);
       expect(normalize(answer('meerkat', role, word))).toEqual(theirs);
     });
 
-    test.each(COMMANDS)('answers the admin command %s as one of Apache does', (name) => {
+    test.each(COMMANDS)("answers the admin command %s like Apache's", (name) => {
       const theirs = normalizeAdmin(answer('apache', role, `/${name}`));
       expect(theirs).not.toBe('');
       expect(normalizeAdmin(answer('meerkat', role, `/${name}`))).toBe(theirs);
     });
 
-    test('tells in mntr what one of Apache tells, and nothing else', () => {
+    test("reports the same metrics in mntr as Apache's, and no others", () => {
       const theirs = metrics(answer('apache', role, 'mntr'));
       const ours = metrics(answer('meerkat', role, 'mntr'));
       const same = (all: ReadonlyMap<string, string>): Record<string, string> =>
@@ -75,7 +75,7 @@ describeWith(['apache'], 'a leader, a follower and an observer', () => {
       const names = [...ours.keys()].filter((key) => isCompared(key) && !NEWER.has(key));
       expect(names.toSorted()).toEqual([...theirs.keys()].filter(isCompared).toSorted());
       for (const key of NEWER) expect(ours.has(key), key).toBe(true);
-      // Another server may lead; each of the two has two learners. Apache's notes the time of every thousandth ACK only.
+      // Another server may lead, but each leader has two learners. Apache's only measures every thousandth ACK.
       const ofLearners = (all: ReadonlyMap<string, string>): string[] =>
         [...all.keys()].filter((key) => OF_LEARNERS.test(key)).map((key) => key.replace(/_\d+_/, '_N_'));
       const isAck = (key: string): boolean => key.endsWith('_ack_latency');
@@ -89,7 +89,7 @@ describeWith(['apache'], 'a leader, a follower and an observer', () => {
   });
 });
 
-/** Starts an ensemble, lets clients do the same through each server, and asks every server every word. */
+/** Starts an ensemble, runs the same requests through each server, and sends every word to every server. */
 async function askEverything(kind: ServerKind, output: string[]): Promise<Map<Role, Map<string, string>>> {
   const ensemble = await Ensemble.start([
     { kind, hasAdmin: true },
@@ -124,10 +124,10 @@ async function askEverything(kind: ServerKind, output: string[]): Promise<Map<Ro
   }
 }
 
-/** Asks again when another client was connected: what answers on a port that was another's a moment ago, gets strange guests. */
+/** Asks again when an unknown client was connected, which may happen on a recently reused port. */
 async function askUndisturbed(server: ServerProcess): Promise<Map<string, string>> {
   const isAlone = async (): Promise<boolean> => {
-    // The client, and the one that asks.
+    // The client, and this connection.
     const connections = (await server.fourLetterWord('cons')).match(/^ \//gm) ?? [];
     return connections.length === 2;
   };
@@ -142,12 +142,12 @@ async function askUndisturbed(server: ServerProcess): Promise<Map<string, string
 }
 
 /**
- * The lines of an answer, sorted, as many of them have no order; without what another run would answer otherwise: ports, times,
- * sizes of files, session ids.
+ * The sorted lines of an answer, because many are unordered; without values that differ between runs: ports, times,
+ * file sizes, session ids.
  */
 function normalize(text: string): readonly string[] {
   const lines = text
-    // The first byte is the server's id, in all that both give.
+    // The first byte of a session id is the server's id.
     .replaceAll(/0x[0-9a-f]{13,16}\b/g, (id) => `session of server ${Number(BigInt(id) >> 56n)}`)
     .replaceAll(/^Zookeeper version: .*$/gm, 'Zookeeper version')
     .replaceAll(/127\.0\.0\.1:\d+/g, 'address')
@@ -156,31 +156,30 @@ function normalize(text: string): readonly string[] {
     .replaceAll(/^(data(?:Log)?Dir)=.*$/gm, '$1')
     .replaceAll(/^(data(?:Log)?(?:Dir)?Size)=\d+$/gm, '$1')
     .replaceAll(/^((?:data|log)dir_size): \d+$/gm, '$1')
-    // Which sessions expire in one tick, and how many such ticks there are, is a matter of when they were heard.
+    // The expiry ticks of sessions depend on the times of their last pings.
     .replaceAll(/^\d+ expire at .*:$/gm, '')
     .replaceAll(/^((?:Session|Connections) Sets) \(\d+\)/gm, '$1')
     .replaceAll(/(est|lresp|llat|minlat|avglat|maxlat)=\d+/g, '$1')
     .replaceAll(/^(Latency min\/avg\/max): .*$/gm, '$1')
-    // How often it was asked whether it serves.
+    // Depends on the number of start-up probes.
     .replaceAll(/^(Received|Sent): \d+$/gm, '$1')
     .split('\n');
   return lines.filter((line) => line !== '').toSorted();
 }
 
-/** An answer of the admin port without what another run would answer otherwise. */
+/** An answer of the admin port without values that differ between runs. */
 function normalizeAdmin(text: string): string {
   const withoutNumbers = text
     .replaceAll(/"version" : ".*"/g, '"version"')
     .replaceAll(/"zk?[^"]*_address[^"]*" : "[^"]*"/g, 'address')
     .replaceAll(/\b(?:127\.0\.0\.1|0\.0\.0\.0):\d+/g, 'address')
     .replaceAll(/("(?:data_dir|data_log_dir)") : "[^"]*"/g, '$1')
-    // Ids of sessions keep the number of their server.
+    // Session ids contain the id of their server.
     .replaceAll(/\b\d{16,19}\b/g, (id) => `session of server ${Number(BigInt(id) >> 56n)}`)
     .replaceAll(/^\s*"\d+" : \[.*\],?\n/gm, '')
     .replaceAll(/("all_ports") : \[ \d+ \]/g, '$1')
     .replaceAll(VARIABLE_FIELDS, '$1');
-  // The order of these, and of what is inside server_stats, is that of a hash table in Java; of an address, that in which Java
-  // happens to list methods.
+  // These and the fields of server_stats have the order of a Java hash table; an address has that of Java's methods.
   if (text.includes('"command" : "dump"')) {
     return withoutNumbers.replaceAll(',', '').replaceAll('{ }', '{\n  }').split('\n').toSorted().join('\n');
   }

@@ -27,8 +27,8 @@ describeWith(['apache'], 'under a leader of ours, with a follower of Apache', ()
   const setData = (client: RawClient, path: string, data: string | null): Promise<Reply> =>
     client.request(Op.setData, record().ustring(path).buffer(data).int(-1).build());
 
-  // Apache's leader never answers an undecodable reconfig, and then no other client at it, nor at the follower that sent it on.
-  test('a write that cannot be decoded is answered at every server, and delays no other request', async () => {
+  // After an undecodable reconfig Apache's leader no longer answers its clients, nor those of the forwarding follower.
+  test('an undecodable write is answered at every server, and does not delay other requests', async () => {
     const clients = await clientsOfAll();
     for (const [i, client] of clients.entries()) {
       for (const op of [Op.reconfig, Op.create, Op.setData, Op.setACL, Op.delete, Op.multi]) {
@@ -44,8 +44,8 @@ describeWith(['apache'], 'under a leader of ours, with a follower of Apache', ()
     await Promise.all(clients.map((client) => client.close()));
   });
 
-  // Apache's leader lets these pass, and every server of Apache ends that applies them, or the next write below the quota.
-  test('a quota that ends the servers of Apache is refused at every server', async () => {
+  // Apache's leader accepts these, and every Apache server that applies them, or the next write below the quota, exits.
+  test('a quota that would terminate Apache servers is refused at every server', async () => {
     const clients = await clientsOfAll();
     const [first] = clients;
     const quota = '/zookeeper/quota/q';

@@ -1,4 +1,4 @@
-/** Sessions with so many ephemerals that their end, listed in full, is a longer txn than servers take. */
+/** Sessions with so many ephemerals that a closeSession txn with the full list exceeds the size limit of txns. */
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest';
 import { dumpTree, type TreeDump } from '../data-directory/tree-dump.ts';
 import { connectCrowd, countChildren, createRequest } from '../harness/crowd.ts';
@@ -16,7 +16,7 @@ const LIMITS = { timeout: 300_000 };
 describe('three servers of ours, one with an I/O thread', () => {
   const test = testOf([meerkat, THREADED, meerkat]);
 
-  test('go on when a session with 12,000 long ephemerals ends, and start again', LIMITS, async (ensemble) => {
+  test('continue when a session with 12,000 long ephemerals ends, and restart', LIMITS, async (ensemble) => {
     const leader = await ensemble.leader();
     const follower = ensemble.members.find((member) => member !== leader)!;
     await using client = await connectTo(leader);
@@ -27,7 +27,7 @@ describe('three servers of ours, one with an I/O thread', () => {
       await crowd.demand(Op.closeSession);
       await client.create(`/after-${i}`);
     }
-    // One more of them dies without a word.
+    // Another such client dies without closing its session.
     await client.create('/crowd-2');
     const dead = await connectCrowd(follower.server.port, '/crowd-2', { ...CROWD, timeoutMs: 10_000 });
     dead.destroy();
@@ -45,7 +45,7 @@ describe('three servers of ours, one with an I/O thread', () => {
 describeWith(['apache'], 'two servers of ours and one of Apache', () => {
   const test = testOf([apache, meerkat, meerkat]);
 
-  test('go on when such a session ends under our leader, and all have the same tree', LIMITS, async (ensemble) => {
+  test('continue when such a session ends under our leader, with equal trees', LIMITS, async (ensemble) => {
     const leader = await ensemble.leaderOfKind('meerkat');
     const [foreign] = ensemble.members;
     await using client = await connectTo(leader);
@@ -57,17 +57,17 @@ describeWith(['apache'], 'two servers of ours and one of Apache', () => {
     await expectAllToHave(ensemble, ['/after'], ['/crowd']);
     await expectSameTrees(ensemble);
     expect(await epochOf(leader)).toBe(epoch);
-    // Its log has an entry that it can read.
+    // It can read the entry in its log.
     await foreign!.server.restart();
     await expectAllToHave(ensemble, ['/after'], ['/crowd']);
   });
 });
 
 describeWith(['apache'], 'one server of Apache and two of ours', () => {
-  // The highest id leads when all begin with the same.
+  // With equal data the highest id leads.
   const test = testOf([meerkat, meerkat, apache]);
 
-  test('go on when such a session ends under the leader of Apache, and without it', LIMITS, async (ensemble) => {
+  test('continue when such a session ends under an Apache leader, also without it', LIMITS, async (ensemble) => {
     const leader = await ensemble.leaderOfKind('apache');
     const [first, second] = ensemble.members as [Member, Member];
     await using client = await connectTo(first);
@@ -79,7 +79,7 @@ describeWith(['apache'], 'one server of Apache and two of ours', () => {
     await expectAllToHave(ensemble, ['/after'], ['/crowd']);
     expect(await epochOf(leader)).toBe(epoch);
 
-    // Apache's server does not open its own log again ("Unreasonable length"). Ours do, and go on without it.
+    // Apache's server cannot reopen its own log ("Unreasonable length"). Ours do, and continue without it.
     for (const { server } of ensemble.members) await server.kill();
     await Promise.all([first, second].map(({ server }) => server.restart()));
     await using again = await connectTo(first);
@@ -96,7 +96,7 @@ describeWith(['apache'], 'one server of Apache and two of ours', () => {
 describeWith(['apache'], 'one server of ours and two of Apache', () => {
   const test = testOf([apache, meerkat, apache]);
 
-  test('let a follower of Apache come back that has missed the end of such a session', LIMITS, async (ensemble) => {
+  test('let an Apache follower rejoin that has missed the end of such a session', LIMITS, async (ensemble) => {
     const leader = await ensemble.leaderOfKind('apache');
     const ours = ensemble.members.find(({ server }) => server.kind === 'meerkat')!;
     const late = ensemble.members.find((member) => member !== leader && member !== ours)!;
@@ -107,7 +107,7 @@ describeWith(['apache'], 'one server of ours and two of Apache', () => {
     await late.server.kill();
     await crowd.demand(Op.closeSession);
     await client.create('/after');
-    // Nothing but a snapshot brings it past a txn that it refuses.
+    // Only a snapshot gets it past a txn that it refuses.
     await leader.server.kill();
     await late.server.restart();
     await writeUntilDone(client, '/after', 'with the one that was late');
@@ -124,7 +124,7 @@ describeWith(['apache'], 'one server of ours and two of Apache', () => {
 
 type EnsembleTest = (ensemble: Ensemble) => Promise<void>;
 
-/** Tests with an ensemble that they share. */
+/** Tests that share an ensemble. */
 function testOf(places: readonly Place[]): (title: string, limits: { timeout: number }, body: EnsembleTest) => void {
   let ensemble: Ensemble;
   beforeAll(async () => {
@@ -137,7 +137,7 @@ function testOf(places: readonly Place[]): (title: string, limits: { timeout: nu
   return (title, limits, body) => test(title, limits, () => body(ensemble));
 }
 
-/** Every server serves, has these znodes, and nothing below those. */
+/** Expects that every server serves and has these znodes, with no children below `empty`. */
 async function expectAllToHave(ensemble: Ensemble, paths: readonly string[], empty: readonly string[]): Promise<void> {
   for (const { server } of ensemble.members) {
     const client = await RawClient.connect(server.port);
@@ -161,7 +161,7 @@ async function expectSameTrees(ensemble: Ensemble): Promise<void> {
   for (const tree of trees) expect(tree).toEqual(trees[0]);
 }
 
-/** Of the last zxid: it changes when a leader falls. */
+/** Epoch of the last zxid, which changes with the leader. */
 async function epochOf(member: Member): Promise<bigint> {
   const client = await RawClient.connect(member.server.port);
   const { zxid } = await client.demand(Op.exists, record().ustring('/').bool(false).build());

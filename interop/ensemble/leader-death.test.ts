@@ -6,7 +6,7 @@ import { FOREIGN_KINDS, type ForeignKind } from './foreign-client.ts';
 import { livesOn, type SessionOwner, summon } from './session-owner.ts';
 import { writeUntilDone } from './workload.ts';
 
-/** What each client calls a connection, and everything that it may say when one is lost and found again. */
+/** Each client's term for a connection, and all states that it may report on loss and reconnect. */
 const STATES: Readonly<Record<ForeignKind, { readonly connected: string; readonly lost: readonly string[] }>> = {
   kazoo: { connected: 'CONNECTED', lost: ['SUSPENDED'] },
   zkCli: { connected: 'SyncConnected', lost: ['Disconnected'] },
@@ -17,7 +17,7 @@ const STATES: Readonly<Record<ForeignKind, { readonly connected: string; readonl
 /** Where a client was connected when a leader died. */
 type Position = 'leader' | 'follower';
 
-/** Leaders die until a client of each kind has been connected to one, and one to a follower: zkCli.sh chooses by chance. */
+/** Leaders are killed until each kind of client was at a leader and at a follower; zkCli.sh picks randomly. */
 const DEATHS_MIN = 2;
 const DEATHS_MAX = 40;
 
@@ -40,7 +40,7 @@ describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
     onTestFailed(() => console.log(ensemble.logs));
   });
 
-  test('foreign clients of leader and followers keep their session, their ephemerals and their watches', async () => {
+  test('foreign clients of the leader and followers keep their session, ephemerals and watches', async () => {
     const owners: SessionOwner[] = [];
     try {
       await control.create('/watched', 'before');
@@ -81,7 +81,7 @@ describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
         if (client.kind === 'kazoo') expect(states.join(' ')).toMatch(/^CONNECTED( SUSPENDED CONNECTED){2,}$/);
         expect(await client.quit()).toBe(0);
       }
-      // The sessions that were never lost have ended now, and so their ephemerals.
+      // The sessions were never lost, and are closed now with their ephemerals.
       for (const { client } of owners) expect(await control.exists(`${client.root}/mine`)).toBeNull();
     } catch (error) {
       for (const { client } of owners) console.log(`---- ${client.root}\n${client.output}`);

@@ -6,7 +6,7 @@ import { writeUntilDone } from './workload.ts';
 
 const CLOSED = 'the server closed the connection instead of answering the connect request';
 
-test('with leaderServes=no whoever leads takes no clients, and those of a follower that becomes leader go on elsewhere', async () => {
+test('with leaderServes=no a leader accepts no clients, and clients of a new leader move elsewhere', async () => {
   const ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], {
     leaderServes: 'no',
   });

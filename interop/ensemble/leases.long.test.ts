@@ -19,10 +19,10 @@ afterEach(async () => {
   ensemble = null;
 });
 
-/** A client of the bare protocol that never gives a connection up, and asks again and again. */
+/** A raw client that never closes its connection, and keeps sending requests. */
 class Reader {
   readonly #client: RawClient;
-  /** When each request that was answered had been sent. */
+  /** Send times of all answered requests. */
   readonly answeredMs: number[] = [];
   readonly #timer: NodeJS.Timeout;
 
@@ -56,11 +56,11 @@ class Reader {
 }
 
 test.each([
-  // Its leader does not give it up meanwhile.
+  // Its leader does not drop it meanwhile.
   ['follower', 20],
   ['leader', 4],
 ] as const)(
-  'a %s that stands still for longer than a session leaves no two sure holders of a lock behind, and answers no reader of an ended session',
+  'a %s that is paused for longer than a session never causes two holders of a lock, nor answers an expired session',
   async (role, syncLimit) => {
     ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], { syncLimit });
     onTestFailed(() => console.log(ensemble?.logs));
@@ -69,7 +69,7 @@ test.each([
     const others = ensemble.members.filter((member) => member !== stopped);
     await using first = await clientOf([stopped]);
     await using second = await clientOf(others);
-    // A server knows it once the last voter has joined, and a ping of the leader later.
+    // A server knows it one leader ping after the last voter has joined.
     await expect.poll(() => first.hasLeasedAnswers()).toBe(true);
     await first.create('/value', 'of the first');
     const held = await new Mutex(first, LOCK, { marginMs: 0 }).acquire();
@@ -88,7 +88,7 @@ test.each([
     await reader.closed;
     const lastMs = Math.max(...reader.answeredMs);
     reader.end();
-    // Whoever is answered is sure until its session's timeout after it has asked.
+    // A client that gets a reply relies on its session for one timeout after it sent the request.
     expect(lastMs + SESSION_MS).toBeLessThan(endedMs);
     expect(takenMs).toBeLessThanOrEqual(endedMs);
     expect(taken.isHeld).toBe(true);

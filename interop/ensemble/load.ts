@@ -5,21 +5,21 @@ import type { TreeDump } from '../data-directory/tree-dump.ts';
 import { ConsoleProcess } from '../harness/console-process.ts';
 
 /**
- * A writer without a pause, which asks again for what was not answered until it is known to be done.
+ * A continuous writer that retries unanswered requests until they are known to be applied.
  *
  * Write number n creates `root/n` and then sets `root/register`, both with the data n. The session owns `root/mine`.
  */
 export interface Writer extends AsyncDisposable {
   readonly root: string;
-  /** How many writes are known to be done, as far as has been told. */
+  /** Number of writes known to be applied. */
   readonly acknowledged: number;
-  /** What it has printed, or run into, for a caller that waits in vain. */
+  /** Its output or error, for the message of a timed-out wait. */
   readonly report: string;
-  /** Ends the writing; the session continues. */
+  /** Stops writing; the session stays open. */
   finish(): Promise<Written>;
 }
 
-/** What a writer has to say at the end. */
+/** The final report of a writer. */
 export interface Written {
   readonly root: string;
   readonly count: number;
@@ -98,10 +98,10 @@ export async function startKazooWriter(servers: string, root: string, sessionTim
   };
 }
 
-/** Milliseconds. Kazoo waits longer from one vain attempt to connect to the next. */
+/** Milliseconds. Kazoo increases its delay after each failed attempt to connect. */
 const PATIENCE_MS = 120_000;
 
-/** Waits until every writer has gone on by some writes. */
+/** Waits until every writer has made progress. */
 export async function goesOn(writers: readonly Writer[]): Promise<void> {
   const aims = writers.map((writer) => ({ writer, aim: writer.acknowledged + 10 }));
   const deadline = Date.now() + PATIENCE_MS;
@@ -116,7 +116,7 @@ export async function goesOn(writers: readonly Writer[]): Promise<void> {
   }
 }
 
-/** Each write that was acknowledged is in the tree, once and as it was written, and the session of the writer lives. */
+/** Expects each acknowledged write in the tree, once and unchanged, and the writer's session to be alive. */
 export function expectWritten(tree: TreeDump, { root, count, session }: Written): void {
   const below = Object.entries(tree).filter(([path]) => path.startsWith(`${root}/`));
   const found = new Map(below.map(([path, text]) => [path.slice(root.length + 1), text]));
@@ -131,7 +131,7 @@ function nameOf(n: number): string {
   return String(n).padStart(6, '0');
 }
 
-/** What is there already was created by an attempt whose answer was lost: no other client creates it. */
+/** An existing znode was created by an attempt whose reply was lost: no other client creates it. */
 async function untilDone(write: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {

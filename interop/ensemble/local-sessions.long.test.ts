@@ -12,7 +12,7 @@ const PERSISTENT = 0;
 const EPHEMERAL_ON_LOCAL_SESSION = -120;
 const REFUSED = /refused: it is expired or unknown/;
 
-// Whoever has the highest id leads at first.
+// The highest id leads first.
 testLocalSessions('a leader of ours', [apache, meerkat, meerkat]);
 testLocalSessions('a leader of Apache', [meerkat, { ...meerkat, isObserver: true }, meerkat, apache]);
 
@@ -27,13 +27,13 @@ function testLocalSessions(title: string, places: readonly Place[]): void {
 
     describe.each(places.map(({ kind }, i) => [i, kind] as const))('at server %i, %s', (at, kind) => {
       const member = (): Member => ensemble.members[at]!;
-      /** Another member, whatever its role. */
+      /** Another member, of any role. */
       const other = (): Member => ensemble.members[(at + 1) % places.length]!;
       const open = () => RawClient.connect(member().server.port, { timeoutMs: 20_000 });
       const resumeAt = ({ server }: Member, client: RawClient) =>
         RawClient.connect(server.port, { ...client.credentials, lastZxidSeen: 0n });
 
-      test('a session writes, is known to its server alone, and is gone on with there alone', async () => {
+      test('a session can write, is known only to its server, and can only be resumed there', async () => {
         onTestFailed(() => console.log(ensemble.logs));
         const client = await open();
         await client.demand(Op.create, create(`/plain-${at}`, PERSISTENT));
@@ -45,13 +45,13 @@ function testLocalSessions(title: string, places: readonly Place[]): void {
         const resumed = await resumeAt(member(), client);
         await resumed.demand(Op.create, create(`/resumed-${at}`, PERSISTENT));
         await resumed.close();
-        // Apache's servers have been seen to list a session still that they have closed.
+        // Apache's servers sometimes still list a closed session.
         if (kind === 'apache') await expect.poll(() => dumpOf(member())).not.toContain(hex(client.sessionId));
         else expect(await dumpOf(member())).not.toContain(hex(client.sessionId));
         await expect(resumeAt(member(), client)).rejects.toThrow(REFUSED);
       });
 
-      test('its own server executes what it sent, although another has refused it and the next session has written', async () => {
+      test('its server executes its requests, although another refused it and a later session wrote', async () => {
         onTestFailed(() => console.log(ensemble.logs));
         const client = await open();
         await expect(resumeAt(other(), client)).rejects.toThrow(REFUSED);
@@ -62,11 +62,11 @@ function testLocalSessions(title: string, places: readonly Place[]): void {
         await Promise.all([client.close(), next.close()]);
       });
 
-      test('its first ephemeral makes it one of the ensemble, which other servers go on with', async () => {
+      test('its first ephemeral upgrades it to a global session, which other servers can resume', async () => {
         onTestFailed(() => console.log(ensemble.logs));
         const client = await open();
         const path = `/owned-${at}`;
-        // In one stream: the session is there before the ephemeral, and the write behind it waits for both.
+        // Pipelined: the session is created before the ephemeral, and the next write waits for both.
         const [created, read] = await Promise.all([
           client.request(Op.create, create(path, EPHEMERAL)),
           client.request(Op.exists, record().ustring(path).bool(false).build()),
@@ -74,7 +74,7 @@ function testLocalSessions(title: string, places: readonly Place[]): void {
         expect(created.error).toBe(0);
         expect(ownerOf(read.body)).toBe(client.sessionId);
         client.destroy();
-        // Apache's server drops requests of a session, without an answer, until it has applied that this is one of the ensemble.
+        // Apache's server drops requests of the session without an answer until it has applied the upgrade.
         const reader = await RawClient.connect(other().server.port);
         await reader.demand(Op.sync, record().ustring('/').build());
         const moved = await resumeAt(other(), client);
@@ -85,7 +85,7 @@ function testLocalSessions(title: string, places: readonly Place[]): void {
         await reader.close();
       });
 
-      test('so does an ephemeral in a multi, and one that comes right before its end leaves nothing', async () => {
+      test('so does an ephemeral in a multi, and one created right before the session ends is deleted', async () => {
         onTestFailed(() => console.log(ensemble.logs));
         const client = await open();
         const multi = (path: string): Buffer =>
@@ -101,13 +101,13 @@ function testLocalSessions(title: string, places: readonly Place[]): void {
       });
     });
 
-    test('ends without a txn when nothing is heard of it', async () => {
+    test('expires without a txn', async () => {
       onTestFailed(() => console.log(ensemble.logs));
       const clients = await Promise.all(
         ensemble.members.map(({ server }) => RawClient.connect(server.port, { timeoutMs: 1000 })),
       );
       const zxids = () => Promise.all(ensemble.members.map(async (each) => /Zxid: (.*)/.exec(await srvr(each))?.[1]));
-      // Some may still have to apply what the tests before have written.
+      // Some servers may still have to apply earlier writes.
       await expect.poll(async () => new Set(await zxids()).size).toBe(1);
       const before = await zxids();
       for (const client of clients) client.destroy();
@@ -123,7 +123,7 @@ describeWith(['apache'], 'a local session that may not be upgraded', () => {
   test.each([
     ['a leader of ours', [apache, meerkat, meerkat]],
     ['a leader of Apache', [meerkat, meerkat, apache]],
-  ])('has no ephemerals, and everything else, with %s', async (_, places) => {
+  ])('has no ephemerals, but everything else, with %s', async (_, places) => {
     const ensemble = await Ensemble.start(places, { localSessionsEnabled: true });
     onTestFailed(() => console.log(ensemble.logs));
     try {

@@ -12,8 +12,8 @@ import { connectTo, exercise, exerciseEphemerals, writeUntilDone } from './workl
 const apache: Place = { kind: 'apache' };
 const meerkat: Place = { kind: 'meerkat' };
 
-// The server of the kind that is there once has the highest id, or one below: it leads whenever the other kind does not.
-// Without txns from the disk, a server that is behind is sent a snapshot.
+// The only server of its kind has the highest id, or the one below, so that it can lead too.
+// With snapshotSizeFactor -1 a server that lags behind is sent a snapshot instead of txns from disk.
 testEnsemble('two servers of Apache and one of ours', [apache, apache, meerkat], { snapshotSizeFactor: -1 });
 testEnsemble('one server of Apache and two of ours', [meerkat, meerkat, apache]);
 testEnsemble('three servers of ours', [meerkat, meerkat, meerkat]);
@@ -38,7 +38,7 @@ function testEnsemble(title: string, places: readonly Place[], config: Config = 
       onTestFailed(() => console.log(ensemble.logs));
     });
 
-    test('clients of every member see what clients of the others write', async () => {
+    test('clients of every member see writes through the others', async () => {
       const clients = await Promise.all(ensemble.members.map(connectTo));
       for (const [i, writer] of clients.entries()) {
         const next = (i + 1) % clients.length;
@@ -49,13 +49,13 @@ function testEnsemble(title: string, places: readonly Place[], config: Config = 
       await Promise.all(clients.map((client) => client.close()));
     });
 
-    test('every kind of znode, list, quota and failure is written through every member at once', async () => {
+    test('every kind of znode, ACL, quota and failure is written through all members concurrently', async () => {
       const filled = await Promise.all(ensemble.members.map(({ id, server }) => fill(server.port, `/filled-${id}`)));
       expect(filled.flatMap(({ ephemerals }) => ephemerals)).toHaveLength(5 * places.length);
       await expectSameTrees(ensemble);
     });
 
-    test('the death of every leader in turn is survived, and each comes back', async () => {
+    test('the death of each leader in turn is survived, and each rejoins', async () => {
       await using client = await connect(ensemble.connectString, {
         sessionTimeoutMs: 20_000,
         backOff: { minMs: 5, maxMs: 50 },
@@ -66,7 +66,7 @@ function testEnsemble(title: string, places: readonly Place[], config: Config = 
       for (let death = 1; death <= places.length; death++) {
         const leader = await ensemble.leader();
         await leader.server.kill();
-        // Of two voters both are needed; of three the others go on without it.
+        // Two voters are both needed; of three the others continue without it.
         if (voters === 2) await leader.server.restart();
         await writeUntilDone(client, '/deaths', String(death));
         if (voters > 2) await leader.server.restart();
@@ -101,13 +101,13 @@ function testEnsemble(title: string, places: readonly Place[], config: Config = 
 
     if (voters === 3 && isForeign) {
       test.each(['apache', 'meerkat'] as const)(
-        'a write that a dying leader (%s) alone has logged is given up by all',
+        'a write logged only by a dying leader (%s) is discarded by all',
         async (kind) => {
           const leader = await ensemble.leaderOfKind(kind);
           const others = ensemble.members.filter((member) => member !== leader);
           const text = `logged by one ${kind}`;
           const client = await connectTo(leader);
-          // They are sent the write and never read it.
+          // The write is sent to them, but they never read it.
           await Promise.all(others.map(({ server }) => server.pause()));
           const refused = client.create('/alone', text).catch((error: unknown) => error);
           while (!hasLogged(leader, text)) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -116,7 +116,7 @@ function testEnsemble(title: string, places: readonly Place[], config: Config = 
           expect(await refused).toBeInstanceOf(Error);
 
           await Promise.all(others.map(({ server }) => server.restart()));
-          // Apache's leader truncates within an epoch, so before anything is written in the next one.
+          // Apache's leader only truncates within an epoch, so nothing may be written in the next one before.
           if (sendsSnapshots) await writeInstead(others[0]!, kind);
           await leader.server.restart();
           if (!sendsSnapshots) await writeInstead(others[0]!, kind);
@@ -128,13 +128,13 @@ function testEnsemble(title: string, places: readonly Place[], config: Config = 
       );
 
       test.each(['apache', 'meerkat'] as const)(
-        'a server of the other kind that has lost its data is given everything by a leader (%s)',
+        'a leader (%s) synchronizes a server of the other kind that has lost its data',
         async (kind) => {
           const leader = await ensemble.leaderOfKind(kind);
           const learner = ensemble.members.find(({ server }) => server.kind !== kind)!;
           await learner.server.kill();
           wipe(learner);
-          // It says that it has nothing, rather than a history of length 0.
+          // With db.autocreate=false it reports that it has no data, rather than an empty history.
           if (!sendsSnapshots) learner.server.reconfigure({ 'db.autocreate': false });
           await using client = await connectTo(leader);
           // More than leaders keep in memory.
@@ -150,7 +150,7 @@ function testEnsemble(title: string, places: readonly Place[], config: Config = 
       );
     }
 
-    test('in the end all servers hold the same znodes', async () => {
+    test('finally all servers have the same znodes', async () => {
       await expectSameTrees(ensemble);
     });
   });
@@ -178,7 +178,7 @@ async function expectSameTrees(ensemble: Ensemble): Promise<void> {
   for (const { tree } of others) expect(tree).toEqual(first!.tree);
 }
 
-/** Each server writes this znode for itself, with the time of its start. */
+/** Each server creates this znode locally, with the time of its start. */
 function withoutConfig(tree: TreeDump): TreeDump {
   return Object.fromEntries(Object.entries(tree).filter(([path]) => path !== '/zookeeper/config'));
 }

@@ -1,6 +1,5 @@
 /**
- * Servers with two addresses each, on networks of their own: what one of them carried is cut, as a switch that dies cuts it,
- * silently.
+ * Servers with two addresses each, on separate networks: one network is cut silently, as by a failing switch.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +12,7 @@ import { commandLine, type ServerKind } from '../harness/server-process.ts';
 
 const IDS = [1, 2, 3] as const;
 const ROOT = join(import.meta.dirname, '../..');
-/** Milliseconds: syncLimit, an election that notices silent connections, and the time to reach the other address; and again. */
+/** Milliseconds: twice syncLimit, an election that detects silent connections, and the switch to the other address. */
 const GAP_MAX_MS = 45_000;
 
 const MIXES: readonly (readonly [string, readonly Peer[], readonly ServerKind[]])[] = [
@@ -39,7 +38,7 @@ const describeHere = reason === null || isCi() ? describe : describe.skip;
 describeHere(`servers with two addresses, of which one is cut${reason === null ? '' : ` [skipped: ${reason}]`}`, () => {
   for (const [title, peers, kinds] of MIXES) {
     describeWith(peers, title, () => {
-      test('go on by the other one, and lose no acknowledged write', async () => {
+      test('continue over the other one, and lose no acknowledged write', async () => {
         const made = makeHosts();
         const servers = kinds.map((kind, i) => startServer(made, kind, IDS[i]!));
         const writer = startWriter(made);
@@ -62,7 +61,7 @@ describeHere(`servers with two addresses, of which one is cut${reason === null ?
   }
 });
 
-/** Hosts zk1, zk2, zk3 with the addresses 198.18.N.1 and 198.18.N.101; what leaves for a second address comes from one. */
+/** Hosts zk1 to zk3 with addresses 198.18.N.1 and 198.18.N.101; traffic to a second address comes from a second one. */
 function makeHosts(): Namespaces {
   directory = mkdtempSync(join(tmpdir(), 'interop-addresses-'));
   namespaces = Namespaces.make(IDS.length, 1);
@@ -86,18 +85,18 @@ function startServer(hosts: Namespaces, kind: ServerKind, id: number): Output {
   writeFileSync(join(own, 'data', 'myid'), String(id));
   const members = IDS.map((n) => `server.${n}=198.18.${n}.1:2888:3888|198.18.${n}.101:2889:3889`);
   const lines = [`dataDir=${own}/data`, 'clientPort=2181', 'tickTime=500', 'initLimit=20', 'syncLimit=6'];
-  // The writer's session lives for as long as there may be no leader.
+  // The writer's session must survive the time without a leader.
   lines.push('maxSessionTimeout=60000');
   const more = ['multiAddress.enabled=true', 'admin.enableServer=false', '4lw.commands.whitelist=*', 'preAllocSize=64'];
   const configPath = join(own, 'zoo.cfg');
   writeFileSync(configPath, [...lines, ...more, ...members, ''].join('\n'));
   const [command, args] = commandLine(kind, configPath, null, true);
-  // Apache's server looks for this one among the properties of Java alone when it reads the list.
+  // Apache's server only reads this one from Java's system properties.
   const properties = kind === 'apache' ? ['-Dzookeeper.multiAddress.enabled=true'] : [];
   return launch(hosts, `zk${id}`, [command, ...properties, ...args]);
 }
 
-/** Writes one znode after the other, through whatever server. Before and after it every server has to serve. */
+/** Creates znodes in sequence, through any server. Every server must serve before and after it. */
 const WRITER = `
   import { connect } from '@meerkat/client';
   const servers = process.argv[1];
@@ -184,7 +183,7 @@ function launch(hosts: Namespaces, host: string, command: readonly string[]): Ou
   return output;
 }
 
-/** Of `ip netns exec` it is the program itself that is ended, as the one replaces the other. */
+/** Kills the program itself, because `ip netns exec` is replaced by it. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((resolve) => child.once('close', resolve));

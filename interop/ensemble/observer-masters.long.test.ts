@@ -7,7 +7,7 @@ import { freePort, type ServerKind } from '../harness/server-process.ts';
 import { Ensemble, type Member } from './ensemble.ts';
 import { connectTo, exercise, exerciseEphemerals, writeUntilDone } from './workload.ts';
 
-// Followers take observers at one port number, so each server has an address of its own.
+// Followers accept observers on a fixed port number, so each server has its own address.
 const hosts = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'] as const;
 
 testMasters('servers of ours', ['meerkat', 'meerkat', 'meerkat'], ['meerkat', 'meerkat']);
@@ -15,8 +15,8 @@ testMasters('followers of Apache, an observer of ours', ['apache', 'apache', 'me
 testMasters('followers of ours, an observer of Apache', ['meerkat', 'meerkat', 'apache'], ['apache']);
 
 function testMasters(title: string, voters: readonly ServerKind[], observers: readonly ServerKind[]): void {
-  describeWith(['apache'], `observers that hang on followers: ${title}`, () => {
-    test('they serve clients of every kind, and go on at another follower when theirs dies', async () => {
+  describeWith(['apache'], `observers of followers: ${title}`, () => {
+    test('they serve clients of every kind, and switch to another follower when theirs dies', async () => {
       const places = [...voters, ...observers].map((kind, i) => ({
         kind,
         host: hosts[i]!,
@@ -40,7 +40,7 @@ function testMasters(title: string, voters: readonly ServerKind[], observers: re
           await Promise.all([one.close(), other.close()]);
           await moveThrough([observer, master, leader, observer], `/moved-${observer.id}`);
         }
-        // The leader knows of none of them.
+        // The leader does not know them.
         expect(await leader.server.fourLetterWord('mntr')).toMatch(/zk_synced_observers\t0\n/);
         expect((await syncedObservers(followers)).reduce((a, b) => a + b)).toBe(watching.length);
 
@@ -68,14 +68,14 @@ function testMasters(title: string, voters: readonly ServerKind[], observers: re
   });
 }
 
-/** The server that an observer says it hangs on. */
+/** The observer master reported by an observer. */
 async function masterOf({ members }: Ensemble, { server }: Member): Promise<Member> {
   const text = await server.fourLetterWord('mntr');
   const id = Number(/zk_observer_master_id\t(\d+)/.exec(text)?.[1]);
   return members.find((member) => member.id === id)!;
 }
 
-/** A session that goes from server to server, and writes at each what the next one must have heard of. */
+/** Moves a session from server to server, writing at each what the next one must have applied. */
 async function moveThrough(members: readonly Member[], path: string): Promise<void> {
   let client = await RawClient.connect(members[0]!.server.port, { timeoutMs: 20_000 });
   const acl = (b: RecordBuilder) => b.int(1).int(31).ustring('world').ustring('anyone');
@@ -85,7 +85,7 @@ async function moveThrough(members: readonly Member[], path: string): Promise<vo
       client = await resume(server.port, client);
     }
     const create = (name: string, flags: number) => acl(record().ustring(name).buffer(Buffer.alloc(0))).int(flags);
-    // Ephemeral, and sequential: the owner and the order are the session's.
+    // Ephemeral and sequential, to check owner and order.
     await client.demand(Op.create, create(`${path}-${i}`, 1).build());
     await client.demand(Op.sync, record().ustring('/').build());
     for (let earlier = 0; earlier <= i; earlier++) {
@@ -95,7 +95,7 @@ async function moveThrough(members: readonly Member[], path: string): Promise<vo
   await client.close();
 }
 
-/** A server that has not heard of all that the client has seen closes the connection. */
+/** Reconnects in a loop: a server that lags behind the client's last zxid closes the connection. */
 async function resume(port: number, client: RawClient): Promise<RawClient> {
   for (;;) {
     try {

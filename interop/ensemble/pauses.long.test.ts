@@ -1,4 +1,4 @@
-/** What holds up all writes of an ensemble is followed by a pause, or made with pauses: others write in between, wherever they are. */
+/** Expensive requests that block all writes are throttled with pauses, in which other clients write, at any server. */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import { ConsoleProcess } from '../harness/console-process.ts';
@@ -10,7 +10,7 @@ import { Ensemble, type Member, THREADED } from './ensemble.ts';
 
 const LIMITS = { timeout: 300_000 };
 const TIMEOUT_MS = 40_000;
-/** Without a pause it would be none, or one: a request and its answer take less time than a write. */
+/** Without a pause it would be at most one: a request and its reply take less time than a write. */
 const WRITES_IN_PAUSE = 3;
 const ATTEMPTS = 5;
 const EPHEMERAL = 1;
@@ -32,9 +32,9 @@ beforeEach(() => {
 for (const place of ['leader', 'follower'] as const) {
   const memberOf = (here: boolean): Member => ((place === 'leader') === here ? leader : follower);
 
-  test(`a client of the ${place} pauses behind a long multi, while others write`, LIMITS, async () => {
+  test(`a client of the ${place} is paused after a long multi, while others write`, LIMITS, async () => {
     const client = await RawClient.connect(memberOf(true).server.port, { timeoutMs: TIMEOUT_MS });
-    // It pauses for some ten seconds.
+    // It is paused for some ten seconds.
     const parts = 4096 + 16_000;
     const check = multiHeader(Op.check).ustring('/').int(-1).build();
     const multi = multiOf(new Array<Buffer>(parts).fill(check));
@@ -43,7 +43,7 @@ for (const place of ['leader', 'follower'] as const) {
   });
 
   test(
-    `a client of the ${place} with many ephemerals pauses as it makes more, while others write`,
+    `a client of the ${place} with many ephemerals is paused as it creates more, while others write`,
     LIMITS,
     async () => {
       const parent = `/of-${place}`;
@@ -59,7 +59,7 @@ for (const place of ['leader', 'follower'] as const) {
         multiHeader(Op.create)
           .raw(createRequest(`${parent}/more-${made++}`, EPHEMERAL))
           .build();
-      // It pauses for a second behind each of them, which is short for writes on a busy machine.
+      // It is paused for a second after each of them, which is short for writes on a busy machine.
       let written = 0;
       for (let i = 0; i < ATTEMPTS && written < WRITES_IN_PAUSE; i++) {
         written = await writesBehind(memberOf(false), owner, multiOf(Array.from({ length: 4096 }, create)));
@@ -72,7 +72,7 @@ for (const place of ['leader', 'follower'] as const) {
 }
 
 describeWith(['kazoo'], 'the Python client kazoo', () => {
-  test('stays connected in such a pause', LIMITS, async () => {
+  test('stays connected during such a pause', LIMITS, async () => {
     const script = fileURLToPath(new URL('../kazoo/pause.py', import.meta.url));
     await using client = new ConsoleProcess('/usr/bin/python3', [script, `127.0.0.1:${leader.server.port}`]);
     await client.waitFor(/done/);
@@ -81,8 +81,8 @@ describeWith(['kazoo'], 'the Python client kazoo', () => {
 });
 
 /**
- * Writes of another client that are answered between the answer to a multi and that to a read behind it; of more than that are
- * sought no more are counted.
+ * Number of another client's writes that are answered between the reply to a multi and the reply to the read after it.
+ * Stops counting once there are enough.
  */
 async function writesBehind(at: Member, client: RawClient, multi: Buffer): Promise<number> {
   const other = await RawClient.connect(at.server.port);
@@ -94,7 +94,7 @@ async function writesBehind(at: Member, client: RawClient, multi: Buffer): Promi
     if (isAnswered && !isOver) written++;
   };
   await write();
-  // What a client has sent before the answer may be accepted already.
+  // A request sent before the reply may already have been accepted.
   const read = client
     .demand(Op.multi, multi)
     .then(() => {

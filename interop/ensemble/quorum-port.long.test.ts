@@ -1,4 +1,4 @@
-/** A server that cannot listen on its quorum port, which another program holds, must not keep the others from their work. */
+/** A server that cannot bind its quorum port, which another program uses, must not block the others. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, onTestFailed, test } from 'vitest';
@@ -8,7 +8,7 @@ import { Ensemble, type Member } from './ensemble.ts';
 import { goesOn, startWriter, type Writer } from './load.ts';
 import { connectTo } from './workload.ts';
 
-/** Milliseconds without a write that a change of leaders may cost, on a machine that has other work. */
+/** Maximum milliseconds without a write during a leader change, on a busy machine. */
 const GAP_MAX_MS = 8000;
 
 const MIXES: readonly (readonly [string, readonly Peer[], readonly ServerKind[]])[] = [
@@ -16,9 +16,9 @@ const MIXES: readonly (readonly [string, readonly Peer[], readonly ServerKind[]]
   ["with two of Apache's", ['apache'], ['apache', 'apache', 'meerkat']],
 ];
 
-describe.each(MIXES)('an ensemble %s, whose best candidate cannot listen', (_, peers, kinds) => {
+describe.each(MIXES)('an ensemble %s, whose best candidate cannot bind its port', (_, peers, kinds) => {
   describeWith(peers, 'under load', () => {
-    test('elects another one at once, and that one again when it can', async () => {
+    test('elects another one at once, and the best one again when it can', async () => {
       const ensemble = await Ensemble.start(kinds.map((kind) => ({ kind })));
       onTestFailed(() => console.log(ensemble.logs));
       try {
@@ -32,7 +32,7 @@ describe.each(MIXES)('an ensemble %s, whose best candidate cannot listen', (_, p
         await expect
           .poll(() => three.server.output)
           .toMatch(/cannot listen for followers at .*: EADDRINUSE.* does not stand for leader/);
-        // Both others have to be elected once, by the vote of the third at least once.
+        // Both others have to be elected once, at least once with the vote of the third.
         for (let i = 0; i < 3; i++) {
           await goesOn([writer]);
           const dying = await ensemble.leader();
@@ -52,7 +52,7 @@ describe.each(MIXES)('an ensemble %s, whose best candidate cannot listen', (_, p
         const { count } = await writer.finish();
         await using client = await connectTo(one);
         await client.sync();
-        // And `register` and `mine`.
+        // Plus `register` and `mine`.
         expect((await client.children('/written')).children).toHaveLength(count + 2);
       } finally {
         await ensemble.dispose();

@@ -1,4 +1,4 @@
-/** Speaks to the ports of servers as one of them would, with packets that are built by hand. */
+/** Connects to the ports between servers like a server, with hand-built packets. */
 import { connect, type Socket } from 'node:net';
 import { record } from '../harness/record-builder.ts';
 
@@ -11,7 +11,7 @@ export interface Pretence {
   readonly acceptedEpoch: number;
 }
 
-/** A connection to a port of a server, over which one thing has been said. */
+/** A connection to a port of a server on which one message was sent. */
 export class RawPeer {
   readonly #socket: Socket;
   readonly #closed: Promise<void>;
@@ -37,12 +37,12 @@ export class RawPeer {
     return peer;
   }
 
-  /** Everything that the server has said. */
+  /** All bytes received from the server. */
   get received(): Buffer {
     return this.#received;
   }
 
-  /** Resolves when the server has ended the connection. */
+  /** Resolves when the server has closed the connection. */
   get closed(): Promise<void> {
     return this.#closed;
   }
@@ -52,12 +52,12 @@ export class RawPeer {
   }
 }
 
-/** What a follower says first. */
+/** The first packet of a follower. */
 export function followerInfo(pretence: Pretence): Uint8Array {
   return learnerInfo(FOLLOWER_INFO, pretence);
 }
 
-/** What an observer says first. */
+/** The first packet of an observer. */
 export function observerInfo(pretence: Pretence): Uint8Array {
   return learnerInfo(OBSERVER_INFO, pretence);
 }
@@ -80,7 +80,7 @@ const STATES = { looking: 0, following: 1, leading: 2 } as const;
 const HELLO_VERSION = -65536n;
 const NOTIFICATION_VERSION = 2;
 
-/** What the server of a higher id says first on the election port of another one, and a notification of the election. */
+/** The hello of a server with a higher id on another's election port, and an election notification. */
 export function notification(serverId: number, vote: PretendedVote): Uint8Array {
   const payload = record()
     .int(STATES[vote.state])

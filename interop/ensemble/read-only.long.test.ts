@@ -17,13 +17,13 @@ describeKind('meerkat');
 describeKind('apache');
 
 function describeKind(kind: ServerKind): void {
-  // Apache's servers take no new session without a quorum unless sessions may be local.
+  // Without a quorum Apache's servers accept no new session unless local sessions are enabled.
   const sessions = kind === 'apache' ? { localSessionsEnabled: true, localSessionsUpgradingEnabled: true } : {};
 
   describeWith(['apache', 'kazoo', 'zkCli'], `a server without a quorum, ${kind}`, () => {
     let ensemble: Ensemble;
     let last: Member;
-    /** Connected since there was a quorum. */
+    /** Connected before the quorum was lost. */
     let old: Client;
     let plain: RawClient;
     let owner: RawClient;
@@ -36,7 +36,7 @@ function describeKind(kind: ServerKind): void {
       last = ensemble.members[2]!;
       old = await connect(ensemble.connectString, OPTIONS);
       await old.create('/read', 'before');
-      // A session of the ensemble for Apache's, too.
+      // A global session, also with Apache's servers.
       owner = await RawClient.connect(last.server.port, { timeoutMs: 40_000 });
       await createEphemeral(owner, '/owned');
       plain = await RawClient.connect(last.server.port, { timeoutMs: 40_000 });
@@ -48,7 +48,7 @@ function describeKind(kind: ServerKind): void {
       await ensemble?.dispose();
     });
 
-    test('says that it is read-only, by every door', async () => {
+    test('reports that it is read-only on every interface', async () => {
       onTestFailed(() => console.log(ensemble.logs));
       const { server } = last;
       expect(await server.fourLetterWord('isro')).toBe('ro');
@@ -59,14 +59,14 @@ function describeKind(kind: ServerKind): void {
       if (kind === 'meerkat') expect(await server.askAdmin('/readyz')).toContain('read-only');
     });
 
-    test('closes the connection of a client that has not said that it takes such answers', async () => {
+    test('closes the connection of a client that did not set the read-only flag', async () => {
       onTestFailed(() => console.log(ensemble.logs));
       const { port } = last.server;
       await expect(RawClient.connect(port, { readOnly: false })).rejects.toThrow(CLOSED);
       await expect(RawClient.connect(port, { readOnly: null })).rejects.toThrow(CLOSED);
     });
 
-    test('takes no session that has ephemerals; our server takes one without, to read', async () => {
+    test('refuses a session that has ephemerals; our server accepts one without, for reads', async () => {
       onTestFailed(() => console.log(ensemble.logs));
       const resume = ({ sessionId, password }: RawClient) =>
         RawClient.connect(last.server.port, { sessionId, password, readOnly: true });
@@ -74,13 +74,13 @@ function describeKind(kind: ServerKind): void {
       if (kind === 'apache') return;
       const resumed = await resume(plain);
       expect(resumed.sessionId).toBe(plain.sessionId);
-      // It is not this server's to end.
+      // This server cannot close it.
       expect((await resumed.request(Op.closeSession)).error).toBe(-119);
       await until(() => old.state === 'read-only');
       expect(old.session?.id).toBeDefined();
     });
 
-    test('answers reads of ours, kazoo and zkCli.sh, refuses writes, and they go on where there is a quorum', async () => {
+    test('answers reads of ours, kazoo and zkCli.sh, refuses writes, and they move to where a quorum is', async () => {
       onTestFailed(() => console.log(ensemble.logs));
       const session = old.session?.id;
       await using client = await connect(`127.0.0.1:${last.server.port}`, OPTIONS);
@@ -101,7 +101,7 @@ function describeKind(kind: ServerKind): void {
 
       await Promise.all(ensemble.members.slice(0, 2).map(({ server }) => server.restart()));
       await until(() => client.state === 'connected' && old.state === 'connected');
-      // With Apache's servers it was local, and has ended with its server.
+      // With Apache's servers it was local, and ended with its server.
       if (kind === 'meerkat') expect(old.session?.id).toBe(session);
       await client.set('/read', 'ours');
       kazoo.send('');

@@ -13,21 +13,21 @@ afterEach(async () => {
 const LONG_MS = 300_000;
 const text = (data: Uint8Array): string => new TextDecoder().decode(data);
 
-/** What is asked for; `line` gives the line of a member as it is. */
+/** A requested change; `line` returns the current line of a member. */
 interface Attempt {
   readonly what: string;
-  /** What Apache's server answers: an error, or `done`. */
+  /** The result of Apache's server: an error, or `done`. */
   readonly apache: string;
-  /** What ours answers, where that is another (docs/differences-from-apache-zookeeper.md). */
+  /** The result of ours, if it differs (docs/differences-from-apache-zookeeper.md). */
   readonly ours?: string;
   readonly change: (line: (id: number, role?: 'participant' | 'observer') => string) => ReconfigOptions;
-  /** By one who may not. */
+  /** Requested by a client without permission. */
   readonly isStranger?: boolean;
 }
 
 const DEAD = [7, 8, 9].map((id) => `server.${id}=127.0.0.1:${id}:1${id};2${id}`);
 const OTHER_3 = 'server.3=127.0.0.1:1:2;3';
-/** Hosts of the loopback interface never clash: they mean another machine to each server. */
+/** Loopback addresses never clash, because they mean a different machine to each server. */
 const CLASHING = ['server.4=10.255.255.1:1:2;3', 'server.5=10.255.255.1:2:4;5', 'server.6=10.255.255.1:6:7;8'];
 
 const ATTEMPTS: readonly Attempt[] = [
@@ -142,7 +142,7 @@ const ATTEMPTS: readonly Attempt[] = [
   },
 ];
 
-/** The error of each attempt, or `done`, and whether the members are others then. */
+/** The error of each attempt, or `done`, and whether the members changed. */
 async function outcomesAt(kind: ServerKind): Promise<ReadonlyMap<string, string>> {
   const ensemble = await ChangingEnsemble.start([kind, kind, kind]);
   ensembles.push(ensemble);
@@ -166,13 +166,13 @@ async function outcomesAt(kind: ServerKind): Promise<ReadonlyMap<string, string>
 
 const DURING = 'another one while one is under way';
 
-/** The outcome of a change that is asked for while the leader has no quorum for the one before; that one must be done. */
+/** The result of a change requested while the leader has no quorum for the previous one, which must succeed. */
 async function outcomeDuringAnother(ensemble: ChangingEnsemble, change: ReconfigOptions): Promise<string> {
   const leader = await ensemble.leader();
   const others = [...ensemble.servers.values()].filter((server) => server !== leader);
   await using client = await ensemble.connect([leader.id]);
   const told = client.watch('/zookeeper/config')[Symbol.asyncIterator]();
-  // Its watch is there with the answer to what is asked for behind it.
+  // The watch is set once a later request is answered.
   const next = told.next();
   await client.config();
   for (const server of others) server.signal('SIGSTOP');
@@ -201,7 +201,7 @@ async function compare(kind: ServerKind): Promise<void> {
   expect([...(await outcomesAt(kind))]).toEqual(expected);
 }
 
-test('a reconfig that cannot be is refused, and nothing changes', () => compare('meerkat'), LONG_MS);
+test('an invalid reconfig is refused, and nothing changes', () => compare('meerkat'), LONG_MS);
 
 describeWith(['apache'], 'the server of Apache', () => {
   test('refuses the same with the same errors', () => compare('apache'), LONG_MS);

@@ -26,7 +26,7 @@ async function start(kinds: readonly ServerKind[], more: readonly string[] = [])
 const text = (data: Uint8Array): string => new TextDecoder().decode(data);
 const LONG_MS = 240_000;
 
-/** The leader may go, and its answer with it; and the next one may still be waiting for its followers. */
+/** The leader may be removed before it replies, and the next one may still be waiting for its followers. */
 async function reconfigUntilDone(
   client: Client,
   change: ReconfigOptions,
@@ -38,7 +38,7 @@ async function reconfigUntilDone(
   }
 }
 
-/** Writes one znode after the other, remembers which were acknowledged, and holds an ephemeral. */
+/** Creates znodes in sequence, records which were acknowledged, and holds an ephemeral. */
 class LoadingClient {
   readonly #client: Client;
   readonly #name: string;
@@ -91,7 +91,7 @@ class LoadingClient {
   }
 }
 
-/** The connection may be lost in between, and with it the answer. */
+/** Retries, because the connection and the reply may be lost. */
 async function createUntilDone(client: Client, path: string): Promise<void> {
   while ((await client.exists(path).catch(() => null)) === null) await client.create(path, '').catch(() => null);
 }
@@ -131,7 +131,7 @@ describe('an ensemble of ours', () => {
   );
 
   test(
-    'removes its leader, which says so, and its clients go on with their sessions',
+    'removes its leader, which logs it, and its clients keep their sessions',
     async () => {
       const ensemble = await start(OURS);
       await using client = await ensemble.connect();
@@ -144,7 +144,7 @@ describe('an ensemble of ours', () => {
       expect((await ensemble.leader()).id).not.toBe(leader.id);
       expect(client.session?.id).toBe(session);
       expect((await client.exists('/ephemeral'))?.ephemeralOwner).toBe(session);
-      // It follows without a vote, and a restart tells what is wrong.
+      // It follows without a vote, and after a restart it reports what is wrong.
       await leader.waitFor(/follower/);
       await leader.kill('SIGTERM');
       leader.launch();
@@ -197,7 +197,7 @@ describe('an ensemble of ours', () => {
   );
 
   test(
-    'exchanges all three machines under load by `meerkat members apply`: no write, session or ephemeral is lost',
+    'replaces all three machines under load with `meerkat members apply`: no write, session or ephemeral is lost',
     async () => {
       const ensemble = await start(OURS);
       for (const id of [4, 5, 6]) await ensemble.add(id, 'meerkat');
@@ -222,13 +222,13 @@ describe('an ensemble of ours', () => {
   );
 
   test(
-    'grows and shrinks and grows again with the data directories of before',
+    'grows, shrinks and grows again with the old data directories',
     async () => {
       const ensemble = await start(OURS);
       await using client = await ensemble.connect();
       for (const round of [1, 2]) {
         for (const id of [4, 5]) {
-          // Of the first round it has its data, and is given a list with itself in it.
+          // It has its data of the first round, and gets a member list that includes itself.
           const joiner = await ensemble.join(id, 'meerkat', [1, 2, 3]);
           await reconfigUntilDone(client, { joining: [`server.${id}=${joiner.line()}`] }, `server.${id}=`, true);
         }
@@ -254,7 +254,7 @@ describe('an ensemble of ours', () => {
   );
 
   test(
-    'gives its members second addresses and takes the first ones away, one by one and all at once',
+    'adds second addresses to its members and removes the first ones, one by one and all at once',
     async () => {
       const ensemble = await start(OURS, ['multiAddress.enabled=true']);
       await using client = await ensemble.connect();
@@ -288,7 +288,7 @@ describe('an ensemble of ours', () => {
 
 describeWith(['apache'], 'with servers of Apache', () => {
   test.each([[['apache', 'apache', 'meerkat']], [['meerkat', 'meerkat', 'apache']]] as const)(
-    '%j: members come and go both ways, whoever leads',
+    '%j: members join and leave under either leader',
     async (kinds) => {
       const ensemble = await start(kinds);
       await using client = await ensemble.connect();
@@ -315,7 +315,7 @@ describeWith(['apache'], 'with servers of Apache', () => {
       );
       expect(new Set(texts).size).toBe(1);
       expect(texts[0]!.match(/^server\./gm)).toHaveLength(3);
-      // Apache's server goes on where one of ours stops, with the files that this one has written.
+      // Apache's server continues with the files written by ours.
       const exchanged = [...ensemble.servers.values()].find(({ kind }) => kind === 'meerkat')!;
       await exchanged.kill('SIGTERM');
       expect(exchanged.dynamicText).toMatch(/^# version \w+, crc32 \w{8} of the lines below\nserver\./);

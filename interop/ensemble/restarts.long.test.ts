@@ -7,9 +7,9 @@ import { ForeignClient } from './foreign-client.ts';
 import { expectWritten, goesOn, startKazooWriter, startWriter, type Writer } from './load.ts';
 import { connectTo, writeUntilDone } from './workload.ts';
 
-/** Milliseconds of the sessions that a restart of one server is no matter of. */
+/** Timeout of sessions that must survive a restart of one server. */
 const TIMEOUT_MS = 15_000;
-/** Milliseconds of those that wait while no server runs, which starts of Apache's servers on a busy machine make long. */
+/** Timeout of sessions that must survive a full outage, which is long when Apache's servers start on a busy machine. */
 const LONG_TIMEOUT_MS = 60_000;
 
 describeWith(['kazoo'], 'an ensemble of three that is restarted under load', () => {
@@ -49,7 +49,7 @@ describeWith(['kazoo'], 'an ensemble of three that is restarted under load', () 
   });
 });
 
-describeWith(['apache', 'kazoo', 'libzookeeperSt'], "an ensemble that goes from Apache's program to ours", () => {
+describeWith(['apache', 'kazoo', 'libzookeeperSt'], "an ensemble that migrates from Apache's server to ours", () => {
   test('and back loses no session, no watch, no ephemeral and no acknowledged write', async () => {
     const ensemble = await Ensemble.start([{ kind: 'apache' }, { kind: 'apache' }, { kind: 'apache' }]);
     onTestFailed(() => console.log(ensemble.logs));
@@ -87,7 +87,7 @@ function startWriters(ensemble: Ensemble, root: string, timeoutMs: number): Prom
   ]);
 }
 
-/** A client whose library sets its watches again by itself. */
+/** A client whose library sets its watches again automatically. */
 async function startWatcher(ensemble: Ensemble): Promise<ForeignClient> {
   const servers = ensemble.members.map(({ server }) => `127.0.0.1:${server.port}`);
   await using control = await connectTo(ensemble.members[0]!);
@@ -101,7 +101,7 @@ async function inOrder(ensemble: Ensemble, order: 'first' | 'last'): Promise<rea
   return order === 'first' ? [leader, ...others] : [...others, leader];
 }
 
-/** Stops all servers, and once the last one is down starts them again, with these lines and this program. */
+/** Stops all servers, and restarts them after the last one is down, with these settings and this program. */
 async function restartAll(
   { members }: Ensemble,
   changes: Readonly<Record<string, number>>,
@@ -112,7 +112,7 @@ async function restartAll(
   await Promise.all(members.map(({ server }) => server.restart(kind)));
 }
 
-/** Ends the writing and looks at every server: all of them hold what was acknowledged, and the same. */
+/** Stops the writers and expects all acknowledged writes on every server, with equal trees. */
 async function expectEverything(ensemble: Ensemble, writers: readonly Writer[]): Promise<void> {
   const written = await Promise.all(writers.map((writer) => writer.finish()));
   const trees = await Promise.all(ensemble.members.map(treeOf));
@@ -126,7 +126,7 @@ async function treeOf(member: Member): Promise<TreeDump> {
   await using client = await connectTo(member);
   await client.sync();
   const tree = await dumpTree(member.server.port);
-  // Each of Apache's servers writes this znode for itself, with the time of its start.
+  // Each Apache server creates this znode locally, with the time of its start.
   return Object.fromEntries(Object.entries(tree).filter(([path]) => path !== '/zookeeper/config'));
 }
 

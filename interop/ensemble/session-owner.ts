@@ -3,13 +3,13 @@ import { expect } from 'vitest';
 import type { Ensemble, Member } from './ensemble.ts';
 import { ForeignClient, type ForeignKind, type ForeignOptions } from './foreign-client.ts';
 
-/** A client that others wrote, and the session that it must keep. */
+/** A foreign client, and the session that it must keep. */
 export interface SessionOwner {
   readonly client: ForeignClient;
   readonly session: bigint;
 }
 
-/** Starts a client that connects to this member, where it lets one choose. */
+/** Starts a client that connects to this member, if the client supports that. */
 export async function summon(
   kind: ForeignKind,
   ensemble: Ensemble,
@@ -24,7 +24,7 @@ export async function summon(
   return { client, session: await ownerOf(control, `${root}/mine`) };
 }
 
-/** The client has its session, and everything that belongs to it; the change of what it watched comes first. */
+/** Expects the client to have its session, ephemerals and watches; the event of a watched change comes first. */
 export async function livesOn({ client, session }: SessionOwner, deaths: number, control: Client): Promise<void> {
   await client.hearsOfChange('/watched');
   await client.write(`after-${deaths}`);

@@ -21,7 +21,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Apache's formula, written down a second time: the first 16 bytes of java.util.Random. */
+/** Independent implementation of Apache's formula: the first 16 bytes of java.util.Random. */
 function guess(sessionId: bigint): Buffer {
   const password = Buffer.alloc(16);
   let state = (sessionId ^ 0xb3415c00n ^ 0x5deece66dn) & ((1n << 48n) - 1n);
@@ -33,7 +33,7 @@ function guess(sessionId: bigint): Buffer {
 }
 
 describeWith(['apache'], 'secrets of sessions', () => {
-  test('come in by rolling restarts beside a server of Apache, are renewed, and no session is lost', async () => {
+  test('are introduced by rolling restarts with an Apache server, and renewed, without losing a session', async () => {
     const file = join(directory, 'secrets');
     const places: Place[] = [{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'apache' }];
     ensemble = await Ensemble.start(places);
@@ -57,21 +57,21 @@ describeWith(['apache'], 'secrets of sessions', () => {
         await writeUntilDone(client, '/steps', String(step));
       }
     };
-    // While Apache's server is a member its formula makes the passwords.
+    // While an Apache server is a member, passwords are derived with its formula.
     await roll(`apache\n${SECRET}`);
     await apache!.server.stop();
     await apache!.server.restart('meerkat');
     await roll(`apache\n${SECRET}`);
     await roll(`${SECRET}\napache`);
     await roll(SECRET);
-    // No server makes passwords that another one does not accept yet.
+    // No server creates passwords that another one does not accept yet.
     await roll(`${SECRET}\n${NEXT}`);
     await roll(`${NEXT}\n${SECRET}`);
     await roll(NEXT);
     expect(client.session?.id).toBe(sessionId);
     expect((await client.exists('/ephemeral'))?.ephemeralOwner).toBe(sessionId);
 
-    // Who knows the id of a session can no longer take it.
+    // Knowing a session id is no longer enough to take it over.
     for (const { server } of ensemble.members) {
       const password = guess(sessionId);
       await expect(RawClient.connect(server.port, { sessionId, password })).rejects.toThrow(/refused/);
@@ -79,7 +79,7 @@ describeWith(['apache'], 'secrets of sessions', () => {
     expect((await client.exists('/ephemeral'))?.ephemeralOwner).toBe(sessionId);
   });
 
-  test("are not needed to take a session where Apache's formula makes the passwords", async () => {
+  test("are not needed to take over a session where passwords use Apache's formula", async () => {
     ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'apache' }]);
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 60_000 });
     const sessionId = client.session?.id ?? 0n;

@@ -7,7 +7,7 @@ import { OPEN_ACL, record } from '../harness/record-builder.ts';
 import { Ensemble, hasLogged, type Member } from './ensemble.ts';
 import { connectTo } from './workload.ts';
 
-/** A multi of one create whose path is null: Apache's leader takes a zxid for it and proposes nothing. */
+/** A multi of one create with a null path: Apache's leader assigns a zxid and proposes nothing. */
 const NULL_PATH = record()
   .int(Op.create)
   .bool(false)
@@ -22,7 +22,7 @@ const NULL_PATH = record()
   .build();
 
 describeWith(['apache'], 'servers of ours under an Apache leader that skips zxids', () => {
-  test('serve on, are synchronized over the gap, lead with it, and start again', async () => {
+  test('keep serving, are synchronized across the gap, lead with it, and restart', async () => {
     const ensemble = await Ensemble.start([
       { kind: 'meerkat' },
       { kind: 'apache' },
@@ -31,7 +31,7 @@ describeWith(['apache'], 'servers of ours under an Apache leader that skips zxid
     ]);
     onTestFailed(() => console.log(ensemble.logs));
     try {
-      // One of ours cannot have the highest id of two.
+      // Of any two voters one is Apache's with the higher id, so Apache's leads.
       const leader = await ensemble.leader();
       const [ours, observer] = ensemble.members.filter(({ server }) => server.kind === 'meerkat') as [Member, Member];
       const away = ensemble.members.find((member) => member.server.kind === 'apache' && member !== leader)!;
@@ -43,14 +43,14 @@ describeWith(['apache'], 'servers of ours under an Apache leader that skips zxid
       ofObserver.onState(({ state }) => states.push(state));
       await client.create('/seen-by-both');
 
-      // As it happens.
+      // Live, with commits.
       await away.server.kill();
       await skipZxid(leader, ours, client);
       await ofObserver.create('/through-the-observer');
       expect(states).toEqual([]);
       expect(skippedAt(observer)).toHaveLength(1);
 
-      // To a server that comes back.
+      // During synchronization of a returning server.
       await ofObserver.close();
       await observer.server.kill();
       await skipZxid(leader, ours, client);
@@ -60,7 +60,7 @@ describeWith(['apache'], 'servers of ours under an Apache leader that skips zxid
       expect(skippedAt(observer)).toHaveLength(2);
       expect(states).not.toContain('suspended');
 
-      // From a leader of ours, which has an error txn where the other one had nothing.
+      // From our leader, which has an error txn where Apache's had nothing.
       await leader.server.kill();
       await away.server.restart();
       expect(await ensemble.leader()).toBe(ours);
@@ -79,7 +79,7 @@ describeWith(['apache'], 'servers of ours under an Apache leader that skips zxid
     }
   });
 
-  test('form a quorum with it in the next epoch although they lack what is behind the gap', async () => {
+  test('form a quorum with it in the next epoch although they lack the txns after the gap', async () => {
     const ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'apache' }]);
     onTestFailed(() => console.log(ensemble.logs));
     const [ours, apache] = ensemble.members as [Member, Member];
@@ -87,8 +87,8 @@ describeWith(['apache'], 'servers of ours under an Apache leader that skips zxid
       expect(await ensemble.leader()).toBe(apache);
       const raw = await RawClient.connect(apache.server.port);
       await raw.demand(Op.create, record().ustring('/both').buffer('x').acls(OPEN_ACL).int(0).build());
-      // What Apache's server logs alone becomes the history of the next epoch. Without a connection to a follower it would serve for
-      // a quarter of a second only.
+      // Txns logged only by Apache's server become history in the next epoch. Without a connection to a follower it
+      // would serve for only a quarter of a second.
       await ours.server.pause();
       for (const path of ['/before-the-gap', null, '/behind-the-gap']) {
         const create = record().ustring(path).buffer('x').acls(OPEN_ACL).int(0).build();
@@ -125,7 +125,7 @@ describeWith(['apache'], 'servers of ours under an Apache leader that skips zxid
   });
 });
 
-/** Lets a leader skip a zxid, and writes through another server until that one has noticed. */
+/** Makes a leader skip a zxid, and writes through another server until that one has noticed. */
 async function skipZxid(leader: Member, noticed: Member, client: Client): Promise<void> {
   const before = skippedAt(noticed).length;
   const raw = await RawClient.connect(leader.server.port);
@@ -155,7 +155,7 @@ async function expectSameTrees(ensemble: Ensemble, newest: string): Promise<void
   for (const tree of trees) expect(tree).toEqual(trees[0]);
 }
 
-/** Each server writes this znode for itself, with the time of its start. */
+/** Each server creates this znode locally, with the time of its start. */
 function withoutConfig(tree: TreeDump): TreeDump {
   return Object.fromEntries(Object.entries(tree).filter(([path]) => path !== '/zookeeper/config'));
 }

@@ -1,4 +1,4 @@
-/** What packets of a stranger, damaged files and lost disks must not do to processes of an ensemble. */
+/** Forged packets, damaged files and lost disks must not harm an ensemble. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from '@meerkat/client';
@@ -14,13 +14,13 @@ describe('three servers of ours', () => {
   let ensemble: Ensemble;
 
   beforeEach(async () => {
-    // With members that may be changed, and one with an I/O thread: none of it may matter here.
+    // With reconfig enabled, and one server with an I/O thread: neither may matter here.
     ensemble = await Ensemble.start([MEERKAT, THREADED, MEERKAT], { reconfigEnabled: true });
     onTestFailed(() => console.log(ensemble.logs));
   });
   afterEach(() => ensemble?.dispose());
 
-  test('keep a follower whose id a stranger claims, and clients write on without a gap', async () => {
+  test('keep a follower whose id a stranger claims, and clients keep writing without a gap', async () => {
     const leader = await ensemble.leader();
     const [follower, other] = ensemble.members.filter((member) => member !== leader);
     // Without the follower there is no quorum.
@@ -45,13 +45,13 @@ describe('three servers of ours', () => {
       expect(stranger.received).toHaveLength(0);
     }
     console.log(`slowest of ${gaps.length} writes: ${Math.max(...gaps).toFixed(0)} ms`);
-    // Without a quorum the leader would have sent its clients away.
+    // Without a quorum the leader would have disconnected its clients.
     expect(states).toEqual([]);
     expect(await ensemble.modeOf(follower!)).toBe('follower');
     await expect.poll(() => leader.server.output).toMatch(/is connected already, and that connection is alive/);
   });
 
-  test('keep the election link of a server whose id a stranger claims, and take its own back when it has died', async () => {
+  test('keep the election link of a server whose id a stranger claims, and accept it after a crash', async () => {
     const [one, , three] = ensemble.members as [Member, Member, Member];
     const pretend = (): Promise<RawPeer> =>
       RawPeer.say(
@@ -63,10 +63,10 @@ describe('three servers of ours', () => {
       await stranger.closed;
       expect(stranger.received).toHaveLength(0);
     }
-    // What it prints comes by another way than the end of the connection, and of several in a second it tells once.
+    // The log line arrives independently of the closed connection, and is rate-limited to one per second.
     const refusal = /on the election port: it says that it is server 3, and that one is connected already/;
     await until(() => refusal.test(one.server.output));
-    // The first to come while it is away has to show that it is alive when it comes back.
+    // A stranger that connects first while it is down has to prove that it is alive when the server returns.
     await three.server.kill();
     const strangers = await Promise.all([pretend(), pretend()]);
     await three.server.restart();
@@ -76,7 +76,7 @@ describe('three servers of ours', () => {
     for (const each of strangers) each.close();
   });
 
-  test('take a follower back at once that was killed, and one that was frozen for longer than syncLimit', async () => {
+  test('accept a killed follower again at once, and one that was paused for longer than syncLimit', async () => {
     const leader = await ensemble.leader();
     const follower = ensemble.members.find((member) => member !== leader)!;
     const started = performance.now();
@@ -88,7 +88,7 @@ describe('three servers of ours', () => {
     const resumed = performance.now();
     const before = follower.server.output.length;
     follower.server.resume();
-    // Its mode says nothing between: it may be back before it is asked.
+    // Polling its mode is not enough: it may be back before the first poll.
     await until(() => / is established/.test(follower.server.output.slice(before)));
     const afterFreezeMs = performance.now() - resumed;
     console.log(`back after kill -9: ${afterKillMs.toFixed(0)} ms; after a freeze: ${afterFreezeMs.toFixed(0)} ms`);
@@ -96,7 +96,7 @@ describe('three servers of ours', () => {
     expect(leader.server.output).not.toMatch(/is connected already, and that connection is alive/);
   });
 
-  test('take no number from a packet with the epoch before the last, at an established leader or a new one', async () => {
+  test('ignore a packet with the second to last epoch, at an established leader or a new one', async () => {
     const leader = await ensemble.leader();
     const [away, other] = ensemble.members.filter((member) => member !== leader);
     await away!.server.kill();
@@ -106,7 +106,7 @@ describe('three servers of ours', () => {
     await expect
       .poll(() => leader.server.output)
       .toMatch(/has accepted epoch 2097150, .*Is its file acceptedEpoch damaged\?/);
-    // A new leader hears it among the first.
+    // A new leader receives it among its first packets.
     await Promise.all([leader.server.kill(), other!.server.kill()]);
     const restarts = [leader, other!].map(({ server }) => server.restart());
     let isOver = false;
@@ -126,7 +126,7 @@ describe('three servers of ours', () => {
     for (const member of ensemble.members) expect(epochIn(member, 'acceptedEpoch')).toBeLessThan(50);
   });
 
-  test('elect and serve after notifications with votes, epochs, zxids and rounds that cannot be', async () => {
+  test('elect and serve after notifications with impossible votes, epochs, zxids and rounds', async () => {
     const leader = await ensemble.leader();
     const last = 2n ** 53n - 1n;
     const votes: readonly PretendedVote[] = [
@@ -146,13 +146,13 @@ describe('three servers of ours', () => {
     await leader.server.restart();
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 20_000 });
     await client.create('/goes-on');
-    // Rounds are kept in memory: the next election begins where those packets have led.
+    // Rounds are kept in memory: the next election starts with the round of those packets.
     await (await ensemble.leader()).server.restart();
     await client.set('/goes-on', 'again');
     for (const member of ensemble.members) expect(epochIn(member, 'acceptedEpoch')).toBeLessThan(50);
   });
 
-  test('go on without one whose file acceptedEpoch is damaged, which says what to do', async () => {
+  test('continue without a server with a damaged acceptedEpoch file, which logs what to do', async () => {
     const leader = await ensemble.leader();
     const damaged = ensemble.members.find((member) => member !== leader)!;
     for (const state of ['established', 'starting'] as const) {
@@ -172,7 +172,7 @@ describe('three servers of ours', () => {
       await client.create(`/${state}`);
       await client.close();
       expect(await ensemble.modeOf(damaged)).toBeNull();
-      // As docs/zab.md has it.
+      // As described in docs/zab.md.
       await damaged.server.stop();
       writeEpoch(damaged, epochIn(await ensemble.leader(), 'currentEpoch'));
       await damaged.server.restart();
@@ -181,7 +181,7 @@ describe('three servers of ours', () => {
     }
   });
 
-  test('lead no more at the end of the epochs, and lose nothing by the way out', async () => {
+  test('refuse to lead at the end of the epochs, and lose nothing in the recovery procedure', async () => {
     const first = await connect(ensemble.connectString, { sessionTimeoutMs: 20_000 });
     await first.create('/kept', 'data');
     await first.close();
@@ -198,7 +198,7 @@ describe('three servers of ours', () => {
     expect(new TextDecoder().decode((await client.get('/kept')).data)).toBe('data');
   });
 
-  test('take their data back from the only one that still has it, although it is started last', async () => {
+  test('recover their data from the only server that still has it, although it is started last', async () => {
     const [survivor, ...others] = ensemble.members;
     const paths = await makeEpochs(ensemble);
     await Promise.all(ensemble.members.map(({ server }) => server.stop()));
@@ -216,8 +216,8 @@ describe('three servers of ours', () => {
   });
 });
 
-describeWith(['apache'], 'a server of Apache that has what two of ours have lost', () => {
-  test('stays out and keeps its files, and wins when the others start again', async () => {
+describeWith(['apache'], 'an Apache server that has the data that two of ours have lost', () => {
+  test('does not join and keeps its files, and is elected when the others restart', async () => {
     const ensemble = await Ensemble.start([{ kind: 'apache' }, MEERKAT, MEERKAT]);
     onTestFailed(() => console.log(ensemble.logs));
     try {
@@ -228,7 +228,7 @@ describeWith(['apache'], 'a server of Apache that has what two of ours have lost
       for (const member of others) wipe(member);
       await Promise.all(others.map(({ server }) => server.restart()));
       survivor!.server.launch();
-      // It knocks, and is told an older epoch than it has accepted, over and over.
+      // It keeps reconnecting and gets an older epoch than it has accepted.
       const refusal = /Leaders epoch, \d+ is less than accepted epoch/g;
       await until(() => (survivor!.server.output.match(refusal)?.length ?? 0) >= 5);
       expect(await ensemble.modeOf(survivor!)).toBeNull();

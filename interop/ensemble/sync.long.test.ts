@@ -4,13 +4,13 @@ import { describeWith } from '../harness/peers.ts';
 import { Ensemble, type Member, THREADED } from './ensemble.ts';
 import { connectTo } from './workload.ts';
 
-/** Rounds of each client that syncs. Before the leader kept the order that Apache's learners need, 3 to 411 writes were enough. */
+/** Rounds of each syncing client. With a wrong order of packets to Apache's learners, 3 to 411 writes caused a hang. */
 const ROUNDS = 200;
 /** Milliseconds within which a request is answered unless its server hangs. */
 const PATIENCE_MS = 60_000;
 
 describeWith(['apache'], 'a leader of ours with a follower and an observer of Apache', () => {
-  test('answers syncs of their clients while others write, and all are served on', async () => {
+  test('answers syncs of their clients while others write, and keeps serving all', async () => {
     const ensemble = await Ensemble.start([
       { kind: 'apache' },
       THREADED,
@@ -40,7 +40,7 @@ describeWith(['apache'], 'a leader of ours with a follower and an observer of Ap
       };
       const syncing = Promise.all(clients.of.slice(0, 4).map(sync)).finally(over);
       const writing = Promise.all(clients.of.slice(4).map(write)).finally(over);
-      // What fails first is told; the rest ends soon after it.
+      // The first failure is reported; the rest ends soon after it.
       await Promise.all([syncing, writing]);
       for (const member of learners) {
         await using late = await within(connectTo(member), `a new session at server ${member.id}`);

@@ -12,7 +12,7 @@ import { followerInfo, notification } from './raw-peer.ts';
 const directory = mkdtempSync(join(tmpdir(), 'tls-members-'));
 const authority = new CertificateAuthority();
 const servers = new Map<number, RunningServer>();
-/** Why each server has refused connections. */
+/** Reasons of refused connections, by server. */
 const refusals = new Map<number, string[]>();
 const PATIENCE = { timeout: 60_000 };
 writeFileSync(join(directory, 'ca.pem'), authority.certificate);
@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** Each server has a host, and a certificate for that host alone. */
+/** Each server has its own host, and a certificate for that host only. */
 const hostOf = (id: number): string => `127.0.0.${id}`;
 const certificateOf = (id: number) => authority.issue(`zk${id}`, { names: [`IP:${hostOf(id)}`] });
 
@@ -58,7 +58,7 @@ dynamicConfigFile=${data}/members.cfg
   return server;
 }
 
-/** Says something as a server that has this certificate. */
+/** Sends bytes as a server with this certificate. */
 function say(id: number, port: number, host: string, bytes: Uint8Array): TLSSocket {
   const { certificate: cert, key } = certificateOf(id);
   const socket = connectTls({ host, port, cert, key, ca: authority.certificate, checkServerIdentity: () => undefined });
@@ -68,7 +68,7 @@ function say(id: number, port: number, host: string, bytes: Uint8Array): TLSSock
   return socket;
 }
 
-test('a server comes as the member that its certificate names, and a new member needs no restart of the others', async () => {
+test('a server is accepted only as the member in its certificate; a new one needs no restart of others', async () => {
   const ports = await findFreePorts(12);
   const lineOf = (id: number): string => {
     const [quorum, election, client] = ports.slice(3 * id - 3);
@@ -82,7 +82,7 @@ test('a server comes as the member that its certificate names, and a new member 
   const quorumPort = ports[3 * leader - 3]!;
   const told = refusals.get(leader)!;
 
-  // With the certificate of one follower as the other, on both ports of the leader; and as itself, which nobody minds.
+  // As one follower with the certificate of the other, on both ports of the leader; and as itself, which is accepted.
   const [one, other] = [1, 2, 3].filter((id) => id !== leader) as [number, number];
   const lie = `it says that it is server ${other}, and has proved to be ${hostOf(one)}, not ${hostOf(other)}`;
   say(one, quorumPort, hostOf(leader), followerInfo({ serverId: other, acceptedEpoch: 1 }));

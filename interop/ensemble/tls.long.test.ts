@@ -14,10 +14,10 @@ import { connectTo, exercise, writeUntilDone } from './workload.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'quorum-tls-'));
 const authority = new CertificateAuthority();
-/** What servers show and trust: one certificate for all of them, as they have one address. */
+/** Key and trust store: one certificate for all servers, because they have one address. */
 const STORES = storesOf(authority, 'member', ['IP:127.0.0.1', 'DNS:localhost']);
 const TLS: Config = { sslQuorum: true, ...STORES };
-/** Apache's servers make one TLS connection after the other, and give up too early on a busy machine with less. */
+/** Apache's servers open TLS connections sequentially, and time out on a busy machine with a shorter tick. */
 const SLOW: Config = { tickTime: 2000 };
 
 let ensemble: Ensemble | undefined;
@@ -30,7 +30,7 @@ afterEach(async ({ task }) => {
 afterAll(() => rmSync(directory, { recursive: true }));
 
 describe('servers of ours with TLS between them', () => {
-  test('form an ensemble, survive the death of each leader, renew their certificate, and keep it while the new file is broken', async () => {
+  test('form an ensemble, survive leader deaths, and renew their certificate unless the new is invalid', async () => {
     ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], TLS);
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 20_000 });
     await client.create('/deaths', '0');
@@ -47,7 +47,7 @@ describe('servers of ours with TLS between them', () => {
     for (let death = 1; death <= 3; death++) {
       const leader = await ensemble.leader();
       await leader.server.kill();
-      // The two that are left need new connections: at first with the certificate that they have.
+      // The remaining two need new connections, first with the old certificate.
       await writeUntilDone(client, '/deaths', String(death));
       writeFileSync(String(STORES['ssl.quorum.keyStore.location']), authority.issue('again', NAMES).keyStore);
       await leader.server.restart();
@@ -57,7 +57,7 @@ describe('servers of ours with TLS between them', () => {
   test.each([
     ['speaks plain text among them', true, 'it does not speak TLS, and this port takes nothing else'],
     ['speaks TLS among plain ones', false, 'on the election port: it speaks TLS, and this port does not: both servers'],
-  ])('take no server that %s, and the log says so', async (_, isSecure, reason) => {
+  ])('refuse a server that %s, and log it', async (_, isSecure, reason) => {
     ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], {
       ...TLS,
       sslQuorum: isSecure,
@@ -71,7 +71,7 @@ describe('servers of ours with TLS between them', () => {
     expect(await ensemble.modeOf(third)).toBeNull();
   });
 
-  test('take no server whose certificate names no member, or is of another authority', async () => {
+  test('refuse a server whose certificate names no member or is from another authority', async () => {
     ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], TLS);
     const [, , third] = ensemble.members as [Member, Member, Member];
     const others = ensemble.members.slice(0, 2);
@@ -98,7 +98,7 @@ describe('servers of ours with TLS between them', () => {
 });
 
 describe('a flood of unfinished handshakes at the ports between servers', () => {
-  test('costs neither the quorum nor a client, and a server that was away comes back through it', async () => {
+  test('affects neither the quorum nor clients, and a restarted server rejoins despite it', async () => {
     ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], TLS);
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 20_000 });
     await client.create('/flooded', '0');
@@ -145,7 +145,7 @@ function testMixed(title: string, kinds: readonly ServerKind[]): void {
 }
 
 describeWith(['apache'], 'a mixed ensemble without TLS', () => {
-  test('goes over to TLS by restarts of one server after the other, and back, and loses no session and no write', async () => {
+  test('migrates to TLS and back by rolling restarts without losing a session or write', async () => {
     const kinds: readonly ServerKind[] = ['apache', 'meerkat', 'meerkat'];
     ensemble = await Ensemble.start(
       kinds.map((kind) => ({ kind })),
@@ -175,7 +175,7 @@ describeWith(['apache'], 'a mixed ensemble without TLS', () => {
   });
 });
 
-/** Connections to all ports without pause; every other one sends the beginning of a handshake, the others nothing. */
+/** Continuous connections to all ports; every other one sends the start of a handshake, the others nothing. */
 class Flood {
   readonly #sockets = new Set<Socket>();
   #count = 0;
@@ -185,7 +185,7 @@ class Flood {
     for (const port of ports) for (let i = 0; i < CONNECTIONS_PER_PORT; i++) this.#connect(port, hello);
   }
 
-  /** Waits until there have been so many connections. */
+  /** Waits until there were `count` connections. */
   async reached(count: number): Promise<void> {
     await expect.poll(() => this.#count).toBeGreaterThanOrEqual(count);
   }
@@ -205,16 +205,16 @@ class Flood {
     socket.resume();
     socket.once('close', () => {
       this.#sockets.delete(socket);
-      // A port whose server is away refuses at once.
+      // Not at once, because the port of a stopped server refuses immediately.
       setTimeout(() => this.#connect(port, hello), 100);
     });
   }
 }
 
-/** More than a port keeps unfinished. */
+/** More than a port's limit of unfinished handshakes. */
 const CONNECTIONS_PER_PORT = 280;
 
-/** The first bytes of a client, as Node.js sends them. */
+/** The ClientHello of Node.js. */
 async function recordHello(): Promise<Buffer> {
   const trap = createServer().listen(0, '127.0.0.1');
   await once(trap, 'listening');

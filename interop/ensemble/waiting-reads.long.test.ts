@@ -7,13 +7,13 @@ import { fourLetterWord, type ServerKind } from '../harness/server-process.ts';
 import { Ensemble, type Member, THREADED } from './ensemble.ts';
 
 const READS_A_CHUNK = 10_000;
-/** `globalOutstandingLimit`, and what the questions of the test add. */
+/** `globalOutstandingLimit`, plus the test's own queries. */
 const OUTSTANDING_MAX = 1000 + 10;
-/** On a busy machine its threads take hundreds more before one of them looks at the limit: 1,260 were seen. */
+/** On a busy machine its threads accept hundreds more before they check the limit: up to 1,260 were observed. */
 const OUTSTANDING_MAX_OF_APACHE = 5000;
-/** For each read that is kept, 170 bytes were measured: a million would take 160 MB. */
+/** 170 bytes were measured for each queued read: a million would take 160 MB. */
 const GROWTH_BYTES_MAX = 64 * 1024 * 1024;
-/** With a million replies of 90 bytes on their way; 60 to 140 MB were measured, most of it not collected yet. Kept, all would take 250 MB. */
+/** With a million replies of 90 bytes in flight, 60 to 140 MB were measured, mostly garbage. Queued: 250 MB. */
 const ANSWERED_GROWTH_BYTES_MAX = 192 * 1024 * 1024;
 const TIMEOUT_MS = 300_000;
 
@@ -23,17 +23,17 @@ afterEach(async () => {
   ensemble = null;
 });
 
-// Four times what it may keep shows that it stops; 100,000 took 13 s of processor time more.
+// Four times the limit is enough to show that it stops reading; 100,000 took 13 s more CPU time.
 describeWith(['apache'], "on Apache's servers", () => testReads('apache', 4 * OUTSTANDING_MAX_OF_APACHE));
 describe('on ours', () => testReads('meerkat', 1_000_000));
 
-/** @param count reads that a client sends behind one write */
+/** @param count reads that a client sends after one write */
 function testReads(kind: ServerKind, count: number): void {
   test.each(['leader', 'follower'] as const)(
-    'reads without number behind a write that no quorum takes stay outside a %s, and are answered later',
+    'a %s stops reading requests of a client after a write without a quorum, and answers them later',
     { timeout: TIMEOUT_MS },
     async (role) => {
-      // The others may be silent for long enough that no caller looks for another leader.
+      // The timeouts are long enough that the paused servers do not cause an election.
       const place = kind === 'meerkat' ? THREADED : { kind };
       ensemble = await Ensemble.start([place, place], { syncLimit: 200 });
       onTestFailed(() => console.log(ensemble?.logs));
@@ -64,7 +64,7 @@ function testReads(kind: ServerKind, count: number): void {
         const { xid, error } = readReply((await stream.next())!);
         if (xid !== 2 || error !== 0) throw new Error(`read ${read} was answered with xid ${xid} and error ${error}`);
       }
-      // Apache's server counts a request down some time after it has answered.
+      // Apache's server decrements its counter some time after the reply.
       while ((await outstandingOf(asked)) !== 0) {}
       if (kind === 'meerkat') expect(asked.server.residentBytes() - before).toBeLessThan(ANSWERED_GROWTH_BYTES_MAX);
       stream.destroy();
@@ -72,7 +72,7 @@ function testReads(kind: ServerKind, count: number): void {
   );
 }
 
-/** Reads of the znode that the write makes, each as a frame with xid 2. */
+/** Reads of the znode that the write creates, each as a frame with xid 2. */
 function readFrames(): Buffer {
   const read = record().int(2).int(Op.getData).ustring('/written').bool(false).build();
   const frame = record().buffer(read).build();
@@ -83,7 +83,7 @@ async function outstandingOf({ server }: Member): Promise<number> {
   return Number(/^Outstanding: (\d+)$/m.exec(await fourLetterWord(server.port, 'srvr'))?.[1]);
 }
 
-/** Until the server has received no more requests in the time of some answers than the questions themselves. */
+/** Waits until the server receives no requests other than this function's queries. */
 async function untilItStopsReading({ server }: Member): Promise<void> {
   let received = -1;
   for (let same = 0; same < 5; ) {

@@ -5,21 +5,21 @@ import type { Member } from './ensemble.ts';
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-/** A client of one member alone. */
+/** A client of one member only. */
 export function connectTo({ server }: Member): Promise<Client> {
   return connect(`127.0.0.1:${server.port}`, { sessionTimeoutMs: 30_000, connectTimeoutMs: 60_000 });
 }
 
-/** A client of one member, which sees there what others write through other members. */
+/** A client of one member, which reads there what is written through others. */
 export interface Reader {
   readonly client: Client;
   readonly kind: ServerKind;
 }
 
 /**
- * Makes a reader see what has been acknowledged up to a zxid: after a single sync, but for Apache's servers. A leader of theirs
- * takes the sync of a client of its own for a read (CommitProcessor, `matchSyncs`), and may answer it before it has applied
- * itself what it has told its learners is committed.
+ * Makes a reader see all writes acknowledged up to a zxid: with a single sync, except for Apache's servers. An Apache
+ * leader treats the sync of its own client as a read (CommitProcessor, `matchSyncs`), and may answer it before it has
+ * applied txns that its learners already know to be committed.
  */
 async function catchUp({ client, kind }: Reader, zxid: bigint): Promise<void> {
   await client.sync();
@@ -27,7 +27,7 @@ async function catchUp({ client, kind }: Reader, zxid: bigint): Promise<void> {
 }
 
 /**
- * Every kind of write and read through one member, each seen through another one once that has synced.
+ * Runs every kind of write and read through one member, and checks each through another one after a sync.
  *
  * @param root a znode that does not exist yet
  */
@@ -78,12 +78,12 @@ export async function exercise(writer: Client, site: Reader, root: string): Prom
   await writer.delete(`${root}/n-0000000002`);
 }
 
-/** An ephemeral made through one member goes with its session, which ends through that member; another one tells. */
+/** Checks that closing a session at one member deletes its ephemeral, as seen by a watch at another member. */
 export async function exerciseEphemerals(owner: Member, site: Reader, path: string): Promise<void> {
   const client = await connectTo(owner);
   const { stat } = await client.create(path, 'mine', { mode: 'ephemeral' });
   expect(stat.ephemeralOwner).toBe(client.session?.id);
-  // The server that made the session stands in the top byte of its id.
+  // The top byte of a session id is the id of the server that created it.
   expect(BigInt.asUintN(64, stat.ephemeralOwner) >> 56n).toBe(BigInt(owner.id));
   await catchUp(site, stat.czxid);
   const seen = await site.client.exists(path, { watch: true });
@@ -92,7 +92,7 @@ export async function exerciseEphemerals(owner: Member, site: Reader, path: stri
   expect(await seen.changed).toMatchObject({ type: 'deleted', path });
 }
 
-/** A write whose connection breaks is asked for again, until it is known to have been done. */
+/** Retries a write on connection loss until it is known to be applied. */
 export async function writeUntilDone(client: Client, path: string, data: string): Promise<void> {
   for (;;) {
     try {

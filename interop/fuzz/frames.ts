@@ -4,16 +4,16 @@ import { followerInfo, notification, observerInfo } from '../ensemble/raw-peer.t
 import { Op } from '../harness/raw-client.ts';
 import { record } from '../harness/record-builder.ts';
 
-/** Numbers at which programs make mistakes. */
+/** Edge-case numbers. */
 const EDGES: readonly number[] = [0, 1, -1, 2, 4, 0x7f, 0x80, 0xffff, 0xfffff, 0x100000, 0x7fffffff, -0x80000000];
 
-/** What is sent to a port: messages as they should be, without their lengths where the port has lengths. */
+/** Valid messages of a port, without length prefixes. */
 export interface Corpus {
   readonly messages: readonly Buffer[];
   readonly hasLengths: boolean;
 }
 
-/** Requests of clients: every operation, with right and wrong fields. */
+/** Requests of clients: every operation, with valid and invalid fields. */
 export const CLIENT_CORPUS: Corpus = {
   hasLengths: true,
   messages: [
@@ -27,11 +27,11 @@ export const CLIENT_CORPUS: Corpus = {
   ],
 };
 
-/** Types of packets between learners and leaders, and some that are none. */
+/** Types of packets between learners and leaders, and some invalid ones. */
 const PACKET_TYPES = [...Array.from({ length: 21 }, (_, i) => i), 0x4d4b01, -1];
 const SERVER_IDS = [-1, 1, 2, 3, 9];
 
-/** Packets of a learner, which the quorum port takes without lengths. */
+/** Packets of a learner, which have no length prefix on the quorum port. */
 export const QUORUM_CORPUS: Corpus = {
   hasLengths: false,
   messages: [
@@ -45,9 +45,9 @@ export const QUORUM_CORPUS: Corpus = {
       packet(type, 0x100000001n, null),
       packet(type, 0n, Buffer.alloc(0)),
       packet(type, -1n, Buffer.from('00000001', 'hex')),
-      // A session with its timeout: what PING and REVALIDATE carry.
+      // A session with its timeout, as in PING and REVALIDATE.
       packet(type, 0n, record().long(0x100000000000001n).int(4000).build()),
-      // A session, an xid, an operation and its record: REQUEST.
+      // A session, an xid, an operation and its record, as in REQUEST.
       ...CLIENT_CORPUS.messages.map((message) =>
         packet(type, 0n, Buffer.concat([record().long(0x100000000000001n).build(), message])),
       ),
@@ -58,7 +58,7 @@ export const QUORUM_CORPUS: Corpus = {
   ],
 };
 
-/** What servers say on the election port: the hello of the first is not counted by lengths, votes are. */
+/** Messages on the election port: the initial hello has no length prefix, votes have one. */
 export const ELECTION_CORPUS: Corpus = {
   hasLengths: false,
   messages: [
@@ -76,7 +76,7 @@ export const ELECTION_CORPUS: Corpus = {
   ],
 };
 
-/** What a server says first on the election port. */
+/** The initial hello on the election port. */
 export function electionHello(serverId: number): Buffer {
   return record().long(-65536n).long(BigInt(serverId)).ustring('127.0.0.1:9').build();
 }
@@ -91,7 +91,7 @@ export function packet(type: number, zxid: bigint, data: Buffer | null): Buffer 
   return record().int(type).long(zxid).buffer(data).int(0).build();
 }
 
-/** One frame that a peer might send: as it should be, changed in some places, cut off, or nothing but noise. */
+/** One frame: valid, modified, truncated, or random bytes. */
 export function makeFrame(random: Random, { messages, hasLengths }: Corpus): Buffer {
   const withLength = hasLengths ? addLength : same;
   const frame = Buffer.from(random.pick(messages));
@@ -123,7 +123,7 @@ function addLength(frame: Buffer): Buffer {
   return Buffer.concat([length, frame]);
 }
 
-/** A length that is not that of the frame. */
+/** A wrong length of the frame. */
 function lie(frame: Buffer, random: Random): Buffer {
   const whole = addLength(frame);
   whole.writeInt32BE(random.oneIn(2) ? random.pick(EDGES) : frame.length + random.below(9) - 4);

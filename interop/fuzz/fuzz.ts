@@ -17,17 +17,17 @@ export interface FuzzOptions {
 export interface FuzzReport {
   readonly frames: number;
   readonly connections: number;
-  /** Of the client that behaves, while the others do not. */
+  /** Of the well-behaved client during the attack. */
   readonly turns: Turns;
-  /** Of the server that has the most. */
+  /** Of the server with the highest memory usage. */
   readonly residentBytesBefore: number;
   readonly residentBytesAfter: number;
 }
 
-/** Writes with the reads behind them: how many, and milliseconds of one. */
+/** Turns of a write and a read: their number, and their duration in milliseconds. */
 export interface Turns {
   readonly turns: number;
-  /** Who has the password of the servers can come as any of them, and make followers leave: see docs/security/quorum-sasl.md. */
+  /** Attackers with the servers' password can displace followers: see docs/security/quorum-sasl.md. */
   readonly reconnects: number;
   readonly p50: number;
   readonly p99: number;
@@ -35,16 +35,16 @@ export interface Turns {
 }
 
 const FRAMES_PER_CONNECTION = 100;
-/** Many of them only wait for their end. */
+/** Many of them only wait to be closed. */
 const CONNECTIONS_AT_ONCE = 96;
 
 /**
- * Sends frames to a port of servers of ours, before and after authentication, while a client reads and writes.
+ * Sends frames to a port of our servers, before and after authentication, while a client reads and writes.
  *
- * @throws Error when a server ends, refuses the client that behaves, or says that something has gone wrong in it
+ * @throws Error when a server exits, refuses the well-behaved client, or logs an internal error
  */
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
-  // `await using` is more than the transformer of run.mjs leaves to Node.js 20.
+  // No `await using`, which the transformer of run.mjs does not lower for Node.js 20.
   const target = await startTarget(options.port, options.withTls);
   try {
     return await attack(target, options);
@@ -88,7 +88,7 @@ async function attack(target: Target, { frames, seed, onProgress }: FuzzOptions)
   };
 }
 
-/** One connection: as far as its stage, then frames, then its end. Resolves once the server has closed it. */
+/** One connection: advances to its stage, sends frames, and ends. Resolves once the server has closed it. */
 async function attackOnce(target: Target, random: Random): Promise<void> {
   const socket = await target.begin(random);
   const closed = new Promise<void>((resolve) => {
@@ -96,25 +96,25 @@ async function attackOnce(target: Target, random: Random): Promise<void> {
     else socket.once('close', () => resolve());
   });
   const frames = Array.from({ length: FRAMES_PER_CONNECTION }, () => makeFrame(random, target.corpus));
-  // In one piece or in many: where a chunk ends must not matter.
+  // In one chunk or in many: chunk boundaries must not matter.
   if (random.oneIn(4)) for (const frame of frames) socket.write(frame);
   else socket.write(Buffer.concat(frames));
   socket.resume();
-  // The server answers what it has read, then closes. One that waits for more of a message keeps its deadline to itself.
+  // The server answers what it has read, then closes; or it waits for the rest of a message until its own deadline.
   socket.end();
   const patience = setTimeout(() => socket.destroy(), PATIENCE_MS);
   await closed;
   clearTimeout(patience);
 }
 
-/** Milliseconds that a connection is kept whose end the server does not answer. */
+/** Milliseconds after which a connection that the server does not close is destroyed. */
 const PATIENCE_MS = 2000;
 
-/** A client that writes and reads a znode in turn, in a process of its own: this one is busy. */
+/** A client that writes and reads a znode in turn, in a separate process because this one is busy. */
 class Neighbour {
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #ended: Promise<unknown>;
-  /** It has had its first turn, or has ended. */
+  /** Resolves after its first turn, or when it has exited. */
   readonly served: Promise<unknown>;
   #output = '';
   #errors = '';
@@ -136,7 +136,7 @@ class Neighbour {
     return this.#child.exitCode !== null;
   }
 
-  /** @throws Error when it was not served to the end */
+  /** @throws Error when it was not served until the end */
   async stop(): Promise<Turns> {
     this.#child.stdin.on('error', () => {});
     this.#child.stdin.end();

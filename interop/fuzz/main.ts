@@ -1,7 +1,7 @@
 /**
- * The long form: `npm run fuzz -- --port quorum --tls --frames 10000000 --seed 1`. Ends with exit code 1 when a server has not stood it.
+ * The long form: `npm run fuzz -- --port quorum --tls --frames 10000000 --seed 1`. Exits with 1 when a server fails.
  *
- * Everything is sent over the loopback interface, to servers that this script has started.
+ * Everything is sent over the loopback interface, to servers started by this script.
  */
 import { parseArgs } from 'node:util';
 import { fuzz } from './fuzz.ts';

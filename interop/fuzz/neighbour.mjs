@@ -1,6 +1,6 @@
-// The client that behaves, in a process of its own: it writes and reads a znode in turn until its standard input ends. It prints
-// a line "served" after the first turn, and in the end how long each took, {turns, reconnects, p50, p99, max} in milliseconds, and
-// how often it has lost its connection.
+// The well-behaved client, in its own process: it writes and reads a znode in turn until its standard input ends. It
+// prints a line "served" after the first turn, and finally {turns, reconnects, p50, p99, max}: the number of turns and
+// of lost connections, and the durations of turns in milliseconds.
 //
 //   node neighbour.mjs PORT
 import { connect } from 'node:net';
@@ -21,7 +21,7 @@ const WRITE = frame(int(2), int(5), PATH, string('1'), int(-1));
 const READ = frame(int(3), int(3), PATH, Buffer.alloc(1));
 
 const ms = [];
-/** Milliseconds without a connection that is served after which this client gives up. */
+/** Milliseconds without a served connection after which this client fails. */
 const PATIENCE_MS = 60_000;
 let isStopped = false;
 let reconnects = 0;
@@ -48,7 +48,7 @@ function run() {
       onReply(reply);
     }
   });
-  // As after a change of leaders: every client has to come back then.
+  // Reconnects, as every client must after a leader change.
   socket.on('close', () => {
     if (performance.now() - servedAtMs > PATIENCE_MS) fail(`there has been no service for ${PATIENCE_MS} ms`);
     if (replies >= 0) reconnects++;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { fuzz } from './fuzz.ts';
 
-/** Frames of the short form: `npm run fuzz` sends more. It throws when the client beside is not served from before the first frame to behind the last. */
+/** Frames of the short form; `npm run fuzz` sends more. Fails when the well-behaved client is not served throughout. */
 test.each([
   ['client', false, 8000],
   ['client', true, 2000],
@@ -10,7 +10,7 @@ test.each([
   ['election', false, 2000],
   ['election', true, 1000],
 ] as const)(
-  'random, changed and truncated frames at the %s port (TLS: %s), before and after authentication, leave servers and clients as they were',
+  'random, modified and truncated frames on the %s port (TLS: %s), with and without authentication, are harmless',
   async (port, withTls, frames) => {
     const report = await fuzz({ port, withTls, frames, seed: 1 });
     expect(report.frames).toBeGreaterThanOrEqual(frames);

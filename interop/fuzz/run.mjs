@@ -1,4 +1,4 @@
-// Runs the TypeScript of the fuzzer without a build, with the transformer that the tests use.
+// Runs the TypeScript of the fuzzer without a build, with the transformer of the tests.
 import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';
 

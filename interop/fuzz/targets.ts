@@ -23,13 +23,13 @@ import {
 
 export type FuzzPort = 'client' | 'election' | 'quorum';
 
-/** A port that is attacked, and the servers behind it. */
+/** An attacked port, and the servers behind it. */
 export interface Target {
   readonly servers: readonly ServerProcess[];
   readonly corpus: Corpus;
-  /** Where a client that behaves connects. */
+  /** Port for the well-behaved client. */
   readonly clientPort: number;
-  /** A connection, and how far it has come when it begins to send what it should not. */
+  /** Opens a connection and advances it to a random stage of the protocol. */
   begin(random: Random): Promise<Socket>;
   dispose(): Promise<void>;
 }
@@ -87,7 +87,7 @@ function framed(frame: Buffer): Buffer {
 
 const PEER_STAGES = ['nothing', 'sasl begun', 'sasl done', 'greeted', 'joined'] as const;
 
-/** Three servers with passwords between them. Who knows the password gets further than who does not. */
+/** Three servers with passwords between them. Some attackers know the password. */
 async function startPeerTarget(port: 'election' | 'quorum', withTls: boolean): Promise<Target> {
   const stores = withTls ? new Stores() : null;
   const module = 'org.apache.zookeeper.server.auth.DigestLoginModule required';
@@ -97,7 +97,7 @@ QuorumServer { ${module} user_${USER.username}="${USER.password}"; };
 QuorumLearner { ${module} ${login}; };
 `;
   const config: Config = {
-    // A follower that is silent for a tick may lose its place to somebody who knows the password.
+    // A follower that is silent for a tick may be displaced by an attacker who knows the password.
     tickTime: 2000,
     'quorum.auth.enableSasl': true,
     'quorum.auth.learnerRequireSasl': true,
@@ -120,7 +120,7 @@ QuorumLearner { ${module} ${login}; };
     corpus: port === 'quorum' ? QUORUM_CORPUS : ELECTION_CORPUS,
     clientPort: leader.server.port,
     async begin(random) {
-      // Another one may lead by now.
+      // The leader may have changed.
       if (++begun % 500 === 0) await look();
       const member = port === 'quorum' ? leader : random.pick(ensemble.members);
       const socket = await open(port === 'quorum' ? member.quorumPort : member.electionPort, stores, random);
@@ -164,9 +164,9 @@ class Stores {
   readonly #directory = mkdtempSync(join(tmpdir(), 'fuzz-tls-'));
   readonly keyStore = join(this.#directory, 'key.pem');
   readonly trustStore = join(this.#directory, 'ca.pem');
-  /** One for all connections: to read key and certificates costs as much as a handshake. */
+  /** Shared by all connections, because reading key and certificates costs as much as a handshake. */
   readonly context: SecureContext;
-  /** By port: what an earlier connection was given, with which others may begin. That halves the work of both sides. */
+  /** By port: the TLS session of an earlier connection, to resume. That halves the work of both sides. */
   readonly sessions = new Map<number, Buffer>();
 
   constructor() {
@@ -190,7 +190,7 @@ class Stores {
   }
 }
 
-/** One in sixteen connections to a port with TLS begins like a handshake and speaks none; one in four of the others resumes no session. */
+/** With TLS, one in sixteen connections only starts a handshake; one in four of the others resumes no session. */
 async function open(port: number, stores: Stores | null, random: Random): Promise<Socket> {
   const host = '127.0.0.1';
   if (stores !== null && !random.oneIn(16)) {
@@ -211,7 +211,7 @@ async function open(port: number, stores: Stores | null, random: Random): Promis
   return socket;
 }
 
-/** Waits for a challenge of DIGEST-MD5, or the end of the connection. */
+/** Waits for a DIGEST-MD5 challenge, or the end of the connection. */
 async function challenge(socket: Socket): Promise<string> {
   let received = '';
   return await new Promise<string>((resolve) => {

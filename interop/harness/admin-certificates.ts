@@ -2,12 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CertificateAuthority } from '@meerkat/server';
 
-/** A server with TLS at its ports for clients and for administrators, and who may ask it: files in PEM, keys and certificates. */
+/** TLS on a server's client and admin ports, and certificates of its users: PEM files with keys and certificates. */
 export interface AdminCertificates {
-  /** Keys of `zoo.cfg`. The admin port asks for a certificate, the port for clients takes them without. */
+  /** Keys of `zoo.cfg`. The admin port requests a certificate, the client port accepts clients without one. */
   readonly config: Readonly<Record<string, string | boolean>>;
   readonly ca: string;
-  /** Of the server. */
+  /** Key and certificate of the server. */
   readonly keys: string;
   readonly root: string;
   readonly ann: string;

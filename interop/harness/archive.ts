@@ -5,12 +5,12 @@ import { fill } from '../data-directory/workload.ts';
 import { makeArchive } from './java.ts';
 import { freePort, ServerProcess } from './server-process.ts';
 
-/** Makes the archive that Apache's servers take their classes from, where there is none yet. */
+/** Creates the class data archive of Apache's servers, unless it exists. */
 export function archiveApache(): Promise<void> {
   return makeArchive(runApache);
 }
 
-/** A server of Apache that is the whole ensemble, so that it elects and leads, and every kind of request. */
+/** Runs an Apache ensemble of one, so that it elects and leads, with every kind of request. */
 async function runApache(flags: readonly string[]): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'interop-archive-'));
   try {

@@ -4,18 +4,18 @@ import { guardOrphan } from './orphan-guard.ts';
 
 const WAIT_MS = 120_000;
 
-/** A program that reads commands from standard input and answers on standard output and error, taken as one text. */
+/** A program that reads commands from stdin and answers on stdout and stderr, which are merged. */
 export class ConsoleProcess {
   readonly #child: ChildProcess;
   readonly #ended: Promise<number | null>;
   #output = '';
-  /** What `waitFor` has not passed yet begins here. */
+  /** Start of the text that `waitFor` has not consumed yet. */
   #position = 0;
   #hasEnded = false;
   readonly #onChange: (() => void)[] = [];
 
   constructor(command: string, args: readonly string[]) {
-    // One pipe for both streams keeps their order; the shell joins them.
+    // The shell merges both streams into one pipe, which keeps their order.
     this.#child = spawn('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', command, ...args], {
       stdio: ['pipe', 'pipe', 'inherit'],
       env: SHORT_ZKCLI,
@@ -49,7 +49,7 @@ export class ConsoleProcess {
     this.#child.stdin?.write(`${line}\n`);
   }
 
-  /** Waits until the text after the last match has this one; returns what lies between, the match included. */
+  /** Waits for a match after the last one; returns the text since then, including the match. */
   async waitFor(pattern: RegExp): Promise<string> {
     const deadline = Date.now() + WAIT_MS;
     for (;;) {
@@ -74,7 +74,7 @@ export class ConsoleProcess {
     }
   }
 
-  /** Waits for the end of the program; its exit code. */
+  /** Waits until the program exits. @returns its exit code */
   async end(): Promise<number | null> {
     this.#child.stdin?.end();
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), WAIT_MS);
@@ -83,7 +83,7 @@ export class ConsoleProcess {
     return code;
   }
 
-  /** Ends the program at once, as a crash does. */
+  /** Kills the program, like a crash. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#ended;

@@ -3,14 +3,14 @@ import { record } from './record-builder.ts';
 
 const WORLD = [{ perms: 31, scheme: 'world', id: 'anyone' }];
 const EPHEMERAL = 1;
-/** Requests under way at once: what a slow server has to remember stays small. */
+/** Requests in flight, limited so that a slow server queues few. */
 const WINDOW = 500;
 
 export function createRequest(path: string, flags = 0, acl = WORLD): Buffer {
   return record().ustring(path).buffer(Buffer.from('x')).acls(acl).int(flags).build();
 }
 
-/** A session with so many ephemerals, of paths of so many bytes, below `parent`, which must exist. */
+/** Connects a session with many ephemerals with long paths below `parent`, which must exist. */
 export async function connectCrowd(
   port: number,
   parent: string,
@@ -31,7 +31,7 @@ export async function connectCrowd(
   return client;
 }
 
-/** How many children a znode has. */
+/** The number of children of a znode. */
 export async function countChildren(client: RawClient, path: string): Promise<number> {
   const reply = await client.demand(Op.getAllChildrenNumber, record().ustring(path).build());
   return reply.body.readInt32BE(0);

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** Frames to and from a server: a length and the bytes. Frames queue in their order of arrival until they are asked for. */
+/** Length-prefixed frames to and from a server. Received frames are queued until they are read. */
 export class FrameStream {
   readonly #socket: Socket;
   #input: Buffer = Buffer.alloc(0);
@@ -22,17 +22,17 @@ export class FrameStream {
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.on('data', (chunk) => this.#onData(chunk));
-    // A reset is one way of closing; `close` follows it.
+    // A reset is followed by `close`.
     socket.on('error', () => undefined);
     socket.on('close', () => this.#onClosed());
   }
 
-  /** True once the other side has closed; frames that came before can still be taken. */
+  /** True once the peer has closed; earlier frames can still be read. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Bytes that neither the other side nor the kernel has taken yet. */
+  /** Bytes not yet accepted by the kernel. */
   get unsentBytes(): number {
     return this.#socket.writableLength;
   }
@@ -44,12 +44,12 @@ export class FrameStream {
     this.#socket.write(bytes);
   }
 
-  /** Bytes as they are, for frames that are none. */
+  /** Sends raw bytes, for invalid frames. */
   sendRaw(bytes: Uint8Array): void {
     this.#socket.write(bytes);
   }
 
-  /** The next frame; null when the stream closed before one came. */
+  /** The next frame; null when the stream was closed before one arrived. */
   next(): Promise<Buffer | null> {
     const frame = this.#frames.shift();
     if (frame !== undefined) return Promise.resolve(frame);
@@ -58,15 +58,15 @@ export class FrameStream {
   }
 
   /**
-   * Says that nothing more will be sent, and waits until the server has closed too: then the server knows that the
-   * connection is gone. What still comes is thrown away.
+   * Half-closes the connection and waits until the server has closed it too, so that the server knows that it is gone.
+   * Discards received frames.
    */
   async end(): Promise<void> {
     this.#socket.end();
     while ((await this.next()) !== null);
   }
 
-  /** Closes at once; the server learns of it some time later. */
+  /** Closes at once; the server notices later. */
   destroy(): void {
     this.#socket.destroy();
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { guardOrphan } from './orphan-guard.ts';
 import { freePort } from './server-process.ts';
 
-/** A realm of Kerberos of its own: Debian's krb5kdc on a free port of the loopback interface. No root is needed. */
+/** A private Kerberos realm: Debian's krb5kdc on a free loopback port. Does not need root. */
 export class KerberosRealm {
   readonly name: string;
   readonly directory: string;
@@ -69,7 +69,7 @@ export class KerberosRealm {
     guardOrphan(this.#child.pid, directory);
   }
 
-  /** For clients and servers of this realm. */
+  /** Environment of clients and servers of this realm. */
   get environment(): NodeJS.ProcessEnv {
     return {
       ...process.env,
@@ -83,7 +83,7 @@ export class KerberosRealm {
     return join(this.directory, 'krb5.conf');
   }
 
-  /** Adds a principal with random keys, or renews them, and returns a keytab with these and those that the file had. */
+  /** Adds a principal with random keys, or renews them; returns a keytab with these and the file's previous keys. */
   addKeys(
     principal: string,
     encryptionTypes: string,

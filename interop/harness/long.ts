@@ -1,4 +1,4 @@
 import { env } from 'node:process';
 
-/** True in `npm run test:long`, where a test may do more of the same. */
+/** True in `npm run test:long`, where tests may run more iterations. */
 export const isLong: boolean = env['TESTS'] === 'long';

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-/** What comes back through `openssl s_client`, which trusts one authority. */
+/** Sends a request with `openssl s_client`, which trusts one authority. @returns the output */
 export async function throughOpenssl(
   { port, ca }: { readonly port: number; readonly ca: string },
   request: readonly string[],

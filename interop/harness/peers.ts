@@ -5,10 +5,10 @@ import { describe, test } from 'vitest';
 import { hasSources } from '../c-client/with-tls.ts';
 
 /**
- * The foreign servers and clients that the interop tests talk to, and how one sees whether they are installed.
+ * The foreign servers and clients of the interop tests, and how to detect whether they are installed.
  *
- * On a developer's machine a test whose peer is missing is skipped and says what to install. In CI a missing peer is a
- * failure, so that an empty run is not taken for a green one.
+ * On a developer's machine a test whose peer is missing is skipped, with what to install. In CI a missing peer is a
+ * failure, so that an empty run does not pass.
  */
 const PEERS = {
   apache: {
@@ -121,7 +121,7 @@ const PEERS = {
 
 export type Peer = keyof typeof PEERS;
 
-/** A `describe` for tests that need these peers. */
+/** `describe` for tests that need these peers. */
 export function describeWith(peers: readonly Peer[], title: string, body: () => void): void {
   const missing = peers.filter((peer) => !isInstalled(peer));
   if (missing.length === 0) {

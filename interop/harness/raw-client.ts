@@ -2,7 +2,7 @@ import { FrameStream } from './frame-stream.ts';
 import { record } from './record-builder.ts';
 import { RecordReader } from './record-reader.ts';
 
-/** Op codes as the wire has them, written down here a second time on purpose. */
+/** Op codes on the wire, deliberately defined independently of the protocol package. */
 export const Op = {
   create: 1,
   delete: 2,
@@ -38,13 +38,13 @@ export const Op = {
 
 export interface ConnectOptions {
   readonly timeoutMs?: number;
-  /** 0 asks for a new session. */
+  /** 0 requests a new session. */
   readonly sessionId?: bigint;
   readonly password?: Uint8Array | null;
   readonly lastZxidSeen?: bigint;
-  /** Null leaves the byte out, as the oldest clients do. */
+  /** Null omits the byte, like the oldest clients. */
   readonly readOnly?: boolean | null;
-  /** Sends no pings on its own. Default false. */
+  /** Sends no automatic pings. Default false. */
   readonly isSilent?: boolean;
 }
 
@@ -95,7 +95,7 @@ export function readNotification(reply: Reply): Notification {
 
 const NOTIFICATION_XID = -1;
 
-/** The connection closed while a reply was awaited. */
+/** The connection was closed while waiting for a reply. */
 export class ConnectionClosed extends Error {
   constructor() {
     super('the server closed the connection before the reply came');
@@ -103,9 +103,9 @@ export class ConnectionClosed extends Error {
 }
 
 /**
- * A client of the bare protocol for tests: any op, any bytes, pipelined. It does nothing on its own, no reconnecting, no
- * watches remembered, but one thing: it pings when it has sent nothing for a quarter of its session's timeout. On a busy
- * machine, what a test does between two of its requests can take longer than that timeout.
+ * A raw protocol client for tests: any op, any bytes, pipelined. It does not reconnect or remember watches; it only
+ * pings when it has sent nothing for a quarter of its session timeout, because on a busy machine a test may take longer
+ * than the timeout between two requests.
  */
 export class RawClient {
   readonly sessionId: bigint;
@@ -113,7 +113,7 @@ export class RawClient {
   readonly timeoutMs: number;
   /** Watch events in the order of their arrival. */
   readonly notifications: Notification[] = [];
-  /** Settles when the connection is gone. */
+  /** Settles when the connection is closed. */
   readonly closed: Promise<void>;
   /** Highest zxid seen in a reply. */
   lastZxid = 0n;
@@ -124,7 +124,7 @@ export class RawClient {
   #hasSent = false;
   #xid = 0;
 
-  /** Connects and asks for a session; throws when the server closes or refuses the session. */
+  /** Connects and requests a session; throws when the server closes the connection or refuses the session. */
   static async connect(port: number, options: ConnectOptions = {}): Promise<RawClient> {
     const stream = await FrameStream.open(port);
     stream.send(connectRequest(options));
@@ -148,13 +148,13 @@ export class RawClient {
     this.closed = this.#readFrames();
   }
 
-  /** What `connect` needs to come back as the same session. */
+  /** Options for `connect` to resume the session. */
   get credentials(): { sessionId: bigint; password: Buffer; lastZxidSeen: bigint; timeoutMs: number } {
     const { sessionId, password, lastZxid, timeoutMs } = this;
     return { sessionId, password, lastZxidSeen: lastZxid, timeoutMs };
   }
 
-  /** Sends a request; replies come in the order of the requests, so any number may be under way. */
+  /** Sends a request. Any number may be in flight; replies come in the order of requests. */
   request(type: number, body: Uint8Array = Buffer.alloc(0), xid?: number): Promise<Reply> {
     if (xid === undefined) {
       this.#xid += 1;
@@ -170,7 +170,7 @@ export class RawClient {
     });
   }
 
-  /** As `request`, and the reply must not be an error. */
+  /** Like `request`, but throws if the reply is an error. */
   async demand(type: number, body?: Uint8Array, xid?: number): Promise<Reply> {
     const reply = await this.request(type, body, xid);
     if (reply.error !== 0) throw new Error(`op ${type} failed with ${reply.error}`);
@@ -185,7 +185,7 @@ export class RawClient {
     return this.demand(Op.ping, undefined, -2);
   }
 
-  /** Waits until so many notifications have come since the beginning. */
+  /** Waits until `count` notifications have arrived in total. */
   async waitForNotifications(count: number): Promise<readonly Notification[]> {
     while (this.notifications.length < count) {
       if (this.#stream.isClosed) throw new ConnectionClosed();
@@ -194,7 +194,7 @@ export class RawClient {
     return this.notifications;
   }
 
-  /** Closes the session, as a client that says good-bye. */
+  /** Closes the session. */
   async close(): Promise<void> {
     this.#endPings();
     await this.request(Op.closeSession).catch(() => undefined);
@@ -202,7 +202,7 @@ export class RawClient {
     await this.closed;
   }
 
-  /** Drops the connection; the session lives on until it times out. */
+  /** Drops the connection; the session remains until it expires. */
   destroy(): void {
     this.#endPings();
     this.#stream.destroy();

@@ -1,8 +1,8 @@
 /**
  * Builds jute records byte by byte, for tests.
  *
- * It shares nothing with `@meerkat/protocol`, so that what a test sends or expects never comes from the encoder under
- * test. It is also freer: wrong lengths, missing fields and trailing bytes can be written as easily as right ones.
+ * It shares no code with `@meerkat/protocol`, so that sent and expected bytes never come from the encoder under test.
+ * It can also write invalid records: wrong lengths, missing fields and trailing bytes.
  */
 export class RecordBuilder {
   readonly #parts: Buffer[] = [];
@@ -57,7 +57,7 @@ export class RecordBuilder {
     return this.vector(items, (builder, item) => builder.int(item.perms).ustring(item.scheme).ustring(item.id));
   }
 
-  /** Bytes as they are, without a length. */
+  /** Raw bytes, without a length. */
   raw(bytes: Uint8Array): this {
     this.#parts.push(Buffer.from(bytes));
     return this;
@@ -68,7 +68,7 @@ export class RecordBuilder {
   }
 }
 
-/** One entry of an access control list; null fields are legal on the wire. */
+/** One entry of an ACL; null fields are legal on the wire. */
 export interface AclEntry {
   readonly perms: number;
   readonly scheme: string | null;

@@ -1,6 +1,6 @@
 import type { AclEntry } from './record-builder.ts';
 
-/** The 68 bytes that describe a znode to clients. */
+/** The 68 bytes of a Stat. */
 export interface Stat {
   readonly czxid: bigint;
   readonly mzxid: bigint;
@@ -15,7 +15,7 @@ export interface Stat {
   readonly pzxid: bigint;
 }
 
-/** The counterpart of `RecordBuilder`: reads jute fields in order, throws a `RangeError` where the bytes end early. */
+/** The counterpart of `RecordBuilder`: reads jute fields in order, throws a `RangeError` at the end of the bytes. */
 export class RecordReader {
   readonly #bytes: Buffer;
   #position: number;

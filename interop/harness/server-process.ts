@@ -8,35 +8,35 @@ import { CLASS_PATH, SHORT_JAVA, WITH_ARCHIVE } from './java.ts';
 import { meerkatCommand } from './meerkat-command.ts';
 import { guardOrphan } from './orphan-guard.ts';
 
-/** Which program serves: Apache's server, or ours. Every interop test takes it as a parameter. */
+/** The server program: Apache's or ours. A parameter of most interop tests. */
 export type ServerKind = 'apache' | 'meerkat';
 
 export interface ServerOptions {
-  /** Keys of `zoo.cfg` beyond the ones that every test server gets. */
+  /** Keys of `zoo.cfg` in addition to those of every test server. */
   readonly config?: Readonly<Record<string, string | number | boolean>>;
-  /** Where the data is; left out, a temporary directory that `dispose` deletes. */
+  /** Data directory; default: a temporary one, deleted by `dispose`. */
   readonly directory?: string;
-  /** TLS on a port of its own, `securePort`. */
+  /** TLS on a separate port, `securePort`. */
   readonly tls?: TlsStores;
-  /** Apache's server logs too, where the jar for it is installed. */
+  /** Apache's server logs too, if the jar for it is installed. */
   readonly logs?: boolean;
-  /** Open files and sockets that the system allows the process. */
+  /** Limit of open file descriptors of the process. */
   readonly descriptorsMax?: number;
   /** The admin port is open, at `adminPort`. */
   readonly hasAdmin?: boolean;
   /** SASL DIGEST-MD5 for these users, passwords by names (no quotes in them). */
   readonly saslUsers?: Readonly<Record<string, string>>;
-  /** Environment of the process, beside that of the tests: `NODE_OPTIONS`, `JAVA_TOOL_OPTIONS`. */
+  /** Environment of the process, in addition to that of the tests: `NODE_OPTIONS`, `JAVA_TOOL_OPTIONS`. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The whole JAAS file, in place of one with these users. */
+  /** The whole JAAS file, instead of one with `saslUsers`. */
   readonly jaas?: string;
 }
 
-/** Files in PEM, as Apache's key stores of this type are: the key before its certificate. */
+/** PEM files in the format of Apache's key stores of this type: the key before its certificate. */
 export interface TlsStores {
   readonly keyStorePath: string;
   readonly trustStorePath: string;
-  /** Whether clients have to show a certificate. Default `need`, as Apache has it. */
+  /** Whether clients need a certificate. Default `need`, like Apache's. */
   readonly clientAuth?: 'none' | 'want' | 'need';
 }
 
@@ -44,7 +44,7 @@ export interface TlsStores {
 export const SUPER_DIGEST = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
 export const SUPER_CREDENTIALS = 'super:test';
 
-/** With it Apache's server tells its log on standard error, and without it nowhere. */
+/** With it Apache's server logs to standard error; without it there is no log. */
 const LOG_JAR = '/usr/share/java/slf4j-simple.jar';
 
 /** The servers that a test runs against. */
@@ -58,9 +58,9 @@ const READY_MS = 90_000;
 const STOP_MS = 30_000;
 
 /**
- * A server as a child process, on a free port of the loopback interface, in a directory of its own.
+ * A server as a child process, on a free loopback port, with its own directory.
  *
- * `start` returns once the server answers. The port stays the same over restarts, so that clients come back to it.
+ * `start` returns once the server answers. The port is kept over restarts, so that clients can reconnect.
  */
 export class ServerProcess {
   readonly directory: string;
@@ -100,17 +100,17 @@ export class ServerProcess {
     return this.#port;
   }
 
-  /** The port with TLS; 0 without. */
+  /** The port with TLS; 0 if none. */
   get securePort(): number {
     return this.#securePort;
   }
 
-  /** The port for administrators; 0 without. */
+  /** The admin port; 0 if none. */
   get adminPort(): number {
     return this.#adminPort;
   }
 
-  /** The body of an answer of the admin port. */
+  /** Sends a request to the admin port. @returns the response body */
   async askAdmin(path: string): Promise<string> {
     return await (await fetch(`http://127.0.0.1:${this.#adminPort}${path}`)).text();
   }
@@ -119,27 +119,27 @@ export class ServerProcess {
     return join(this.directory, 'data');
   }
 
-  /** Everything that the process printed, over all its starts. */
+  /** The output of the process, over all restarts. */
   get output(): string {
     return this.#output;
   }
 
-  /** Asks the process to end (SIGTERM) and waits. Apache's server may finish the snapshot first that it would leave cut short. */
+  /** Stops the process with SIGTERM and waits. Lets Apache's server finish a snapshot, which it would truncate. */
   async stop(): Promise<void> {
     while (this.#kind === 'apache' && this.#hasThread('Snapshot Thread'))
       await new Promise((resolve) => setTimeout(resolve, 5));
     return this.#end('SIGTERM');
   }
 
-  /** Ends the process at once (SIGKILL): nothing is flushed or sent. */
+  /** Kills the process (SIGKILL): nothing is flushed or sent. */
   kill(): Promise<void> {
     return this.#end('SIGKILL');
   }
 
   /**
-   * Stops the process where it is (SIGSTOP); the kernel continues to take what is sent to it.
+   * Pauses the process (SIGSTOP); the kernel still accepts data sent to it.
    *
-   * @returns once every thread of it stands still
+   * @returns once all its threads are stopped
    */
   async pause(): Promise<void> {
     const pid = this.#child?.pid;
@@ -148,23 +148,23 @@ export class ServerProcess {
     while (!isStopped(pid)) await new Promise((resolve) => setTimeout(resolve, 2));
   }
 
-  /** Lets a process go on that was paused. */
+  /** Resumes a paused process. */
   resume(): void {
     this.#child?.kill('SIGCONT');
   }
 
-  /** Bytes of memory that the process has in use now (Linux). */
+  /** Resident memory of the process in bytes (Linux). */
   residentBytes(): number {
     const status = readFileSync(`/proc/${this.#child?.pid}/status`, 'utf8');
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
   }
 
-  /** What the next start finds in its zoo.cfg beyond what this one has found. */
+  /** Changes settings of zoo.cfg for the next start. */
   reconfigure(changes: NonNullable<ServerOptions['config']>): void {
     Object.assign(this.#changes, changes);
   }
 
-  /** Starts again on the same data and port, with the other program if a kind is given. */
+  /** Restarts on the same data and port, optionally with the other program. */
   async restart(kind: ServerKind = this.#kind): Promise<void> {
     await this.kill();
     this.#kind = kind;
@@ -175,12 +175,12 @@ export class ServerProcess {
     }
   }
 
-  /** Starts a process that has ended again, and does not wait until it serves: it may have reasons not to. */
+  /** Starts a stopped process again, without waiting until it serves. */
   launch(): void {
     this.#spawn(() => {});
   }
 
-  /** Ends the process and deletes its directory, if it is a temporary one. */
+  /** Kills the process and deletes its directory if it is temporary. */
   async dispose(): Promise<void> {
     await this.kill();
     if (this.#isOwnDirectory) rmSync(this.directory, { recursive: true, force: true });
@@ -202,7 +202,7 @@ export class ServerProcess {
       if (this.#options.hasAdmin === true) this.#adminPort = await freePort();
       const fault = await this.#startOnce();
       if (fault === null) return;
-      // Between the probe and the start another program may have taken the port. Apache's server says so in its log alone.
+      // Another program may have taken the port between the probe and the start. Apache's server only logs that.
       const isSilent = this.#kind === 'apache' && this.#options.logs !== true && fault.endsWith('exit code 1');
       if (tries === START_TRIES || !(isSilent || /in use|EADDRINUSE|BindException/i.test(this.#output))) {
         throw new Error(`${this.#kind} did not start: ${fault}\n${this.#output}`);
@@ -210,7 +210,7 @@ export class ServerProcess {
     }
   }
 
-  /** Starts the process and waits for its first answer; the fault as text when it ends or stays silent instead. */
+  /** Starts the process and waits for its first answer. @returns the fault when it exits or stays silent, else null */
   async #startOnce(): Promise<string | null> {
     let fault: string | null = null;
     this.#spawn((reason) => {
@@ -218,9 +218,9 @@ export class ServerProcess {
     });
     const deadline = Date.now() + READY_MS;
     while (fault === null) {
-      // Apache's server forgets a connection that comes while it starts; another one is answered.
+      // Apache's server never answers a connection that arrives during its start; a later one is answered.
       const answer = await fourLetterWord(this.#port, 'srvr', PROBE_MS).catch(() => '');
-      // The other ports come later.
+      // The other ports are opened later.
       const others = [this.#securePort, this.#adminPort].filter((port) => port > 0);
       if (answer.includes('Mode:') && (await areListening(others))) return null;
       if (Date.now() > deadline) fault = `no answer to srvr within ${READY_MS} ms`;
@@ -236,7 +236,7 @@ export class ServerProcess {
     writeFileSync(configPath, this.#configText(jaasPath));
     const { logs = false, env } = this.#options;
     const [command, args] = commandLine(this.#kind, configPath, jaasPath, logs, env);
-    // Apache's server looks for these among the properties of Java alone.
+    // Apache's server only reads these from Java's system properties.
     const { config = {} } = this.#options;
     const properties =
       this.#kind === 'apache'
@@ -258,7 +258,7 @@ export class ServerProcess {
     child.stdout.on('data', collect);
     child.stderr.on('data', collect);
     child.once('error', (error) => onFault(error.message));
-    // Not at its exit: its last words may come after that.
+    // Not on 'exit': output may arrive after that.
     child.once('close', (code, signal) => {
       release();
       onFault(`the process ended with ${signal ?? `exit code ${code}`}`);
@@ -266,7 +266,7 @@ export class ServerProcess {
   }
 
   #configText(jaasPath: string | null): string {
-    // Apache's server takes these from its command line alone.
+    // Apache's server only accepts these on its command line.
     const sasl =
       jaasPath === null || this.#kind === 'apache'
         ? {}
@@ -277,7 +277,7 @@ export class ServerProcess {
       clientPort: this.#port,
       clientPortAddress: '127.0.0.1',
       tickTime: 3000,
-      // Containers are not collected behind a test's back; Apache takes this from its command line.
+      // Containers must not be collected during a test; Apache's server accepts this on its command line.
       'znode.container.checkIntervalMs': CONTAINER_CHECK_MS,
       maxClientCnxns: 0,
       'admin.enableServer': this.#adminPort > 0,
@@ -300,7 +300,7 @@ export class ServerProcess {
     return {
       secureClientPort: this.#securePort,
       secureClientPortAddress: '127.0.0.1',
-      // Apache's other one refuses TLS.
+      // Apache's default factory does not support TLS.
       serverCnxnFactory: 'org.apache.zookeeper.server.NettyServerCnxnFactory',
       'ssl.keyStore.location': tls.keyStorePath,
       'ssl.keyStore.type': 'PEM',
@@ -338,7 +338,7 @@ export class ServerProcess {
   }
 }
 
-/** The same command, under a limit of the system. */
+/** The same command with a limit of file descriptors. */
 function limited([command, args]: [string, string[]], descriptorsMax: number | undefined): [string, string[]] {
   if (descriptorsMax === undefined) return [command, args];
   return ['/bin/sh', ['-c', `ulimit -n ${descriptorsMax}; exec "$0" "$@"`, command, ...args]];
@@ -373,13 +373,13 @@ export function commandLine(
   return ['java', java];
 }
 
-/** Names as Linux tells them, of 15 characters at most; none of a process that has ended. */
+/** Thread names from Linux, of at most 15 characters; empty for an exited process. */
 function namesOfThreads(pid: number): readonly string[] {
   const nameOf = (path: string): readonly string[] => {
     try {
       return [readFileSync(path, 'utf8').trim()];
     } catch {
-      // It has ended meanwhile.
+      // It has exited meanwhile.
       return [];
     }
   };
@@ -390,7 +390,7 @@ function namesOfThreads(pid: number): readonly string[] {
   }
 }
 
-/** True when all threads of the process are in the state "stopped", as Linux tells it. */
+/** Whether all threads of the process are in the state "stopped" (Linux). */
 function isStopped(pid: number): boolean {
   const threads = readdirSync(`/proc/${pid}/task`);
   return threads.every((id) => /\) [Tt] /.test(readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8')));
@@ -412,7 +412,7 @@ function isListening(port: number): Promise<boolean> {
   });
 }
 
-/** Sends four letters, returns all that comes until the server closes. */
+/** Sends a four-letter word and returns the answer until the server closes the connection. */
 export function fourLetterWord(port: number, word: string, waitMs = 30_000): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1' });

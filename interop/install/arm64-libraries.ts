@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The shared libraries that Node.js asks for. */
+/** The shared libraries that Node.js needs. */
 const PACKAGES = ['libc6', 'libstdc++6', 'libgcc-s1'];
 
 /**
- * Unpacks Debian's libraries for arm64, without making this machine one that knows arm64.
+ * Unpacks Debian's libraries for arm64, without adding the architecture to this machine.
  *
- * @param parent a directory that goes with the test
- * @returns the root that they are below
+ * @param parent a temporary directory of the test
+ * @returns the root directory of the libraries
  */
 export function fetchArm64Libraries(parent: string): string {
   const [root, state] = [join(parent, 'root'), join(parent, 'apt')];

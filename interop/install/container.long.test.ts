@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const HERE = fileURLToPath(new URL('./container/', import.meta.url));
 const DOCKERFILE = parseDockerfile(readFileSync(join(ROOT, 'deploy/container/Dockerfile'), 'utf8'));
 
-/** As the official image writes it without variables. */
+/** Written by the official image without variables. */
 const DEFAULTS = [
   ...['dataDir=/data', 'dataLogDir=/datalog', 'tickTime=2000', 'initLimit=5', 'syncLimit=2'],
   ...['autopurge.snapRetainCount=3', 'autopurge.purgeInterval=0', 'maxClientCnxns=60', 'standaloneEnabled=true'],
@@ -29,7 +29,7 @@ const MEMBER = [
   ...['4lw.commands.whitelist=srvr, mntr, ruok', 'preAllocSize=1024', 'snapCount=5000'],
 ];
 
-test('the image has the ports, volumes, command and end of the official one', () => {
+test('the image has the ports, volumes, entrypoint and command of the official one', () => {
   const texts = Object.fromEntries(DOCKERFILE.map((instruction) => [instruction.name, instruction.text]));
   expect(texts).toMatchObject({
     VOLUME: '["/data", "/datalog", "/logs"]',
@@ -40,7 +40,7 @@ test('the image has the ports, volumes, command and end of the official one', ()
 });
 
 describeWith(['packagingTools', 'debian'], 'the image, built and run without Docker', () => {
-  test('does with variables, files and signals what the official image does', async () => {
+  test('handles variables, files and signals like the official image', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'meerkat-image-'));
     try {
       const context = join(directory, 'context');
@@ -64,7 +64,7 @@ describeWith(['packagingTools', 'debian'], 'the image, built and run without Doc
         user: '1000 1000 meerkat server /conf/zoo.cfg',
         owner: '1000:1000|1000:1000|1000:1000',
         status: 'Mode: standalone',
-        // ZooKeeper's default: the whitelist has srvr alone.
+        // ZooKeeper's default: only srvr is in the whitelist.
         ruok: 'ruok is not executed because it is not in the whitelist.',
         create: 'Created /greeting',
         admin: '{"command":"ruok","error":null}',

@@ -10,7 +10,7 @@ import { describeWith } from '../harness/peers.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const HERE = fileURLToPath(new URL('./systemd/', import.meta.url));
 
-describeWith(['packagingTools', 'debian'], 'the package for Debian', () => {
+describeWith(['packagingTools', 'debian'], 'the Debian package', () => {
   let directory = '';
   let file = '';
 
@@ -26,16 +26,16 @@ describeWith(['packagingTools', 'debian'], 'the package for Debian', () => {
 
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  test.concurrent('has no fault that lintian knows', async () => {
-    // The spelling of texts in the executable, most of them of Node.js, is no more than information, and half of the work.
+  test.concurrent('passes lintian', async () => {
+    // Spelling in the executable, mostly Node.js', is only informational, and takes half of the time.
     const options = ['--allow-root', '--dont-check-part', 'binaries/spelling', '--fail-on', 'error,warning'];
     const lintian = spawn('lintian', [...options, file], { stdio: 'inherit' });
     expect((await once(lintian, 'exit'))[0]).toBe(0);
   });
 
-  test.concurrent('is installed, started, restarted, upgraded, removed and purged as an administrator expects, under a systemd of its own', async () => {
+  test.concurrent('is installed, started, restarted, upgraded, removed and purged under systemd', async () => {
     const machine = join(directory, 'machine');
-    // Its process ends as a machine that is switched off.
+    // Killing its process is like switching off the machine.
     const boot = spawn(join(HERE, 'boot.sh'), [machine, file, join(HERE, 'life-of-the-package.sh')], {
       stdio: 'inherit',
     });
@@ -49,7 +49,7 @@ describeWith(['packagingTools', 'debian'], 'the package for Debian', () => {
     );
     expect(found).toEqual({
       install: 'exit code 0',
-      // READY=1 has come: the start has waited for it.
+      // The start has waited for READY=1.
       started: 'clients are served active',
       enabled: 'enabled',
       user: 'meerkat 750 meerkat 750',
@@ -63,7 +63,7 @@ describeWith(['packagingTools', 'debian'], 'the package for Debian', () => {
       killed: 'clients are served active; hello',
       stop: 'success 0',
       journal: '2 graceful ends, 0 lost messages',
-      // It is not tried again and again.
+      // It is not restarted repeatedly.
       'bad configuration': '0 2 failed',
       upgrade: 'exit code 0; clients are served active; hello; 1 line kept; new process',
       'member alone': expect.stringMatching(/activating$/),

@@ -4,7 +4,7 @@ export interface Instruction {
   readonly text: string;
 }
 
-/** Reads a Dockerfile: comments go, lines that end in a backslash go on. */
+/** Parses a Dockerfile: drops comments and joins lines that end in a backslash. */
 export function parseDockerfile(text: string): readonly Instruction[] {
   const lines = text.split('\n').filter((line) => !line.startsWith('#'));
   return lines
@@ -19,9 +19,9 @@ export function parseDockerfile(text: string): readonly Instruction[] {
 }
 
 /**
- * The instructions as a bash script, which carries them out in the directory $root with the files of the directory $context.
+ * Converts the instructions to a bash script that executes them in the directory $root with the files in $context.
  *
- * Knows what our Dockerfile uses. What is only written down for whoever runs the image, such as EXPOSE, changes no file.
+ * Supports the instructions of our Dockerfile. Metadata, such as EXPOSE, does not change files.
  */
 export function dockerfileToBash(instructions: readonly Instruction[]): string {
   const environment = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'];

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Stands in for kubectl in the test of rolling-update.sh: a StatefulSet of three pods in files below $CLUSTER.
+# Fake kubectl for the test of rolling-update.sh: a StatefulSet of three pods in files below $CLUSTER.
 #
-#     pods/<name>/{revision,uid}   leader   ready (how many)   log (what was deleted)
+#     pods/<name>/{revision,uid}   leader   ready (number)   log (deleted pods)
 case "$*" in
   *'.spec.replicas}'*) echo -n 3 ;;
   *'.status.updateRevision}'*) echo -n new ;;
@@ -13,7 +13,7 @@ case "$*" in
     echo "$3" >> "$CLUSTER/log"
     echo -n new > "$CLUSTER/pods/$3/revision"
     echo -n "$3-again" > "$CLUSTER/pods/$3/uid"
-    # A follower takes over, one that is new already.
+    # An updated follower takes over.
     if [ "$3" = "$(cat "$CLUSTER/leader")" ]; then echo meerkat-0 > "$CLUSTER/leader"; fi
     if [ "$3" = "${BREAKS-}" ]; then echo 2 > "$CLUSTER/ready"; fi
     ;;

@@ -18,7 +18,7 @@ interface KubernetesObject {
   readonly kind: string;
 }
 
-/** Of one class of `kubernetes-models`, made from Kubernetes' OpenAPI document. */
+/** A class of `kubernetes-models`, generated from Kubernetes' OpenAPI document. */
 type Model = new (value: KubernetesObject) => { validate(): void };
 
 let directory = '';
@@ -37,7 +37,7 @@ describeWith(['packagingTools'], 'the manifests for Kubernetes', () => {
     return parseAllDocuments(MANIFEST).map((document) => document.toJSON());
   }
 
-  test('are what the schemas of Kubernetes ask for', async () => {
+  test('conform to the schemas of Kubernetes', async () => {
     const kinds: string[] = [];
     for (const object of readObjects()) {
       const file = join(ROOT, 'deploy/tools/node_modules/kubernetes-models', object.apiVersion, `${object.kind}.js`);
@@ -50,8 +50,8 @@ describeWith(['packagingTools'], 'the manifests for Kubernetes', () => {
     expect(kinds).toEqual(['Service', 'Service', 'PodDisruptionBudget', 'NetworkPolicy', 'StatefulSet']);
   });
 
-  test('have no field that Kubernetes does not know', () => {
-    // A schema lets these pass; the compiler does not.
+  test('have no unknown fields', () => {
+    // The schemas allow unknown fields; the compiler does not.
     const types: Readonly<Record<string, string>> = { v1: 'core/v1' };
     const lines = readObjects().map((object, i) => {
       const { apiVersion, kind } = object;
@@ -78,7 +78,7 @@ describeWith(['packagingTools'], 'the manifests for Kubernetes', () => {
     );
   });
 
-  test('make a configuration of three members that the server takes without a warning', () => {
+  test('produce a configuration of three members that the server accepts without a warning', () => {
     const set = readObjects().at(-1) as unknown as {
       readonly spec: {
         readonly template: {
@@ -116,7 +116,7 @@ describeWith(['packagingTools'], 'the manifests for Kubernetes', () => {
   });
 });
 
-/** Runs the script beside a stand-in for kubectl. @returns what was restarted, in its order */
+/** Runs the script with the fake kubectl. @returns the restarted pods, in order */
 function roll(
   leader: string,
   revisions: readonly string[],
@@ -144,15 +144,15 @@ test.each([
   ['meerkat-2', ['meerkat-1', 'meerkat-0', 'meerkat-2']],
   ['meerkat-1', ['meerkat-2', 'meerkat-0', 'meerkat-1']],
   ['meerkat-0', ['meerkat-2', 'meerkat-1', 'meerkat-0']],
-])('a rolling update that %s leads restarts it last', (leader, order) => {
+])('a rolling update under leader %s restarts it last', (leader, order) => {
   expect(roll(leader, ['old', 'old', 'old'])).toMatchObject({ status: 0, restarted: order });
 });
 
-test('a rolling update that was interrupted goes on with what is left', () => {
+test('an interrupted rolling update resumes with the remaining pods', () => {
   expect(roll('meerkat-2', ['old', 'new', 'old'])).toMatchObject({ status: 0, restarted: ['meerkat-0', 'meerkat-2'] });
 });
 
-test('a rolling update stops when a member does not come back, before the quorum is lost', () => {
+test('a rolling update stops when a member does not become ready, before the quorum is lost', () => {
   const { status, restarted, stderr } = roll('meerkat-2', ['old', 'old', 'old'], 'meerkat-1');
   expect({ status, restarted }).toEqual({ status: 1, restarted: ['meerkat-1'] });
   expect(stderr).toContain('only 2 of 3 members of meerkat are ready');

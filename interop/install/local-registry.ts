@@ -4,21 +4,21 @@ import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 
-/** What npm sends to publish a package: the document that is answered to those who install it, and the file. */
+/** A package as published by npm: the document that is returned on installation, and the file. */
 interface Publication {
   readonly name: string;
   readonly versions: Readonly<Record<string, { readonly dist: { readonly tarball: string } }>>;
   readonly _attachments: Readonly<Record<string, { readonly data: string }>>;
 }
 
-/** A registry of packages on the loopback interface, which npm publishes to and installs from. */
+/** An npm registry on the loopback interface. */
 export class LocalRegistry {
   readonly #directory: string;
   readonly #server: Server;
   readonly #documents = new Map<string, Publication>();
   readonly #files = new Map<string, Buffer>();
 
-  /** @param directory where each published file is written to, as `npm pack` names it */
+  /** @param directory for the published files, named as by `npm pack` */
   static async start(directory: string): Promise<LocalRegistry> {
     const registry = new LocalRegistry(directory);
     await new Promise<void>((resolve) => registry.#server.listen(0, '127.0.0.1', resolve));
@@ -40,12 +40,12 @@ export class LocalRegistry {
     });
   }
 
-  /** A flag that lets npm install packages of this scope from here. */
+  /** A flag that makes npm install packages of this scope from here. */
   flagFor(scope: string): string {
     return `--${scope}:registry=${this.#address}`;
   }
 
-  /** Flags that let npm publish packages of this scope here; any others, too, so that nothing leaves the machine. */
+  /** Flags that make npm publish packages of this scope, and all others, here, so that nothing leaves the machine. */
   flagsToPublish(scope: string): string[] {
     // npm refuses to publish without a token.
     const login = `--${this.#address.replace('http:', '')}:_authToken=test`;

@@ -25,9 +25,9 @@ const TOOLS = join(ROOT, 'deploy/tools/node_modules');
 const CONSUMER = fileURLToPath(new URL('./consumer/', import.meta.url));
 const NAMES = readdirSync(join(ROOT, 'packages'));
 
-/** What programs import, and check with every TypeScript that docs/client/README.md promises. */
+/** Packages that programs import; type-checked with every TypeScript version supported by docs/client/README.md. */
 const LIBRARIES = ['protocol', 'client', 'recipes', 'testing', 'simulator'];
-/** The oldest of them, and ours. */
+/** The oldest supported version, and ours. */
 const COMPILERS = {
   '5.2': join(TOOLS, 'typescript-5.2/bin/tsc'),
   newest: join(ROOT, 'node_modules/typescript/bin/tsc'),
@@ -50,27 +50,27 @@ async function run(
   return { status: await status, output: output + errors };
 }
 
-describeWith(['packagingTools'], 'the packages, as a registry would have them', () => {
-  /** Their files, and a project that has them installed. */
+describeWith(['packagingTools'], 'the published packages', () => {
+  /** Directory with their files, and a project with them installed. */
   let directory = '';
   let registry: LocalRegistry;
   let published: Ended;
   const fileOf = (name: string): string => join(directory, `meerkat-${name}-0.1.0.tgz`);
 
   function npm(args: readonly string[], cwd: string): Promise<Ended> {
-    // The registry is not behind the proxy.
+    // Bypasses the proxy for the registry.
     const NO_PROXY = ['127.0.0.1', process.env['NO_PROXY'] ?? process.env['no_proxy'] ?? ''].filter(Boolean).join();
     return run('npm', args, cwd, { ...process.env, NO_PROXY });
   }
 
-  // This packs them, once.
+  // Packs them once.
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'meerkat-packages-'));
     registry = await LocalRegistry.start(directory);
-    // A registry in a manifest would be published to instead.
+    // A registry in a manifest would take precedence.
     for (const name of NAMES)
       expect(readManifest(join(ROOT, 'packages', name)).publishConfig).not.toHaveProperty('registry');
-    // A proof of provenance is made by the service that builds a release only.
+    // Provenance can only be created by the release build service.
     const flags = registry.flagsToPublish('@meerkat');
     published = await npm(['publish', '--workspaces', '--provenance=false', ...flags], ROOT);
   });
@@ -88,7 +88,7 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
     rmSync(directory, { recursive: true, force: true });
   });
 
-  test('have no fault that publint and attw know, and about the size that is told', async () => {
+  test('pass publint and attw, and have about the documented size', async () => {
     const check = join(ROOT, 'deploy/tools/check-packages.mjs');
     expect(await run(process.execPath, [check, ...NAMES.map(fileOf)], ROOT)).toEqual({ status: 0, output: '' });
     const page = readPage('docs/operations.md');
@@ -101,7 +101,7 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
     }
   });
 
-  test('are published, each of them', () => {
+  test('are all published', () => {
     const { status, output } = published;
     expect(status, output).toBe(0);
     for (const name of NAMES) expect(output).toContain(`+ @meerkat/${name}@0.1.0`);
@@ -111,7 +111,7 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
     test.each([
       { moduleResolution: 'node16', module: 'node16' },
       { moduleResolution: 'bundler', module: 'esnext' },
-    ])('their types and the examples are right, by moduleResolution $moduleResolution', async (resolution) => {
+    ])('their types and the examples compile with moduleResolution $moduleResolution', async (resolution) => {
       const project = join(directory, `types-${version}-${resolution.moduleResolution}`);
       mkdirSync(project);
       cpSync(join(ROOT, 'examples'), project, {
@@ -137,7 +137,7 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
     });
   });
 
-  test('the client and the recipes are installed from their files, without a registry and alone; programs compile and run', async () => {
+  test('the client and recipes can be installed from files without a registry; programs compile and run', async () => {
     const project = join(directory, 'newcomer');
     mkdirSync(project);
     writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'newcomer', private: true, type: 'module' }));
@@ -147,7 +147,7 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
     const modules = join(project, 'node_modules');
     expect(readdirSync(modules).filter((name) => !name.startsWith('.'))).toEqual(['@meerkat']);
 
-    // What the README asks for besides.
+    // Other prerequisites in the README.
     mkdirSync(join(modules, '@types'));
     symlinkSync(join(ROOT, 'node_modules/@types/node'), join(modules, '@types/node'));
     const compilerOptions = { strict: true, module: 'nodenext', target: 'es2023', types: ['node'], outDir: 'dist' };
@@ -163,7 +163,7 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
     expect(await start('dist/lock.js')).toEqual({ status: 0, output: 'true\n' });
   });
 
-  test('are compiled against and run by a program, on Node.js 20, 22, 24 and 26; the client also on Bun and Deno', async () => {
+  test('are used by a program on Node.js 20, 22, 24 and 26; the client also on Bun and Deno', async () => {
     for (const name of ['main.ts', 'client.ts']) copyFileSync(join(CONSUMER, name), join(directory, name));
     const compilerOptions = { strict: true, module: 'nodenext', target: 'es2022', types: ['node'] };
     writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
@@ -205,7 +205,7 @@ function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
 }
 
-/** What a program can import of the package in a folder. */
+/** The entry points of the package in a folder. */
 function entriesOf(folder: string): string[] {
   const { name, exports = {} } = readManifest(folder);
   return Object.entries(exports).flatMap(([path, entry]) => (typeof entry === 'string' ? [] : [name + path.slice(1)]));

@@ -9,7 +9,7 @@ import { fourLetterWord, freePort } from '../harness/server-process.ts';
 import { fetchArm64Libraries } from './arm64-libraries.ts';
 import { BARE, buildSingleFile, Program } from './single-file.ts';
 
-describeWith(['packagingTools'], 'the single executable, where there is no Node.js', () => {
+describeWith(['packagingTools'], 'the single executable, without Node.js installed', () => {
   let directory = '';
   let meerkat = '';
 
@@ -31,7 +31,7 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
     return own;
   }
 
-  /** Starts a server and waits until its port for administrators finds it ready. */
+  /** Starts a server and waits until its admin port reports that it is ready. */
   async function serve(
     own: string,
     lines: readonly string[] = [],
@@ -48,14 +48,14 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
     const ask = async (url: string): Promise<string> => await (await fetch(url)).text().catch(() => '');
     await expect.poll(() => ask(`http://127.0.0.1:${admin}/readyz`).catch(() => server.output)).toBe('ok');
     expect(await ask(`http://127.0.0.1:${metrics}/metrics`)).toContain('\nznode_count ');
-    // The page of the console is inside, with its files.
+    // The console page is included, with its files.
     const page = await ask(`http://127.0.0.1:${admin}/console/`);
     const [, script = ''] = /<script [^>]*src="\.\/(assets\/[^"]+)"/.exec(page) ?? [];
     expect((await ask(`http://127.0.0.1:${admin}/console/${script}`)).length, page).toBeGreaterThan(100_000);
     return { server, port, admin };
   }
 
-  /** As the console of a server tells it: a thread reads the log. */
+  /** The history from a server's console, where a thread reads the log. */
   async function historyOf(path: string, admin: number): Promise<unknown> {
     const api = `http://127.0.0.1:${admin}/console/api`;
     const cookieOf = ({ headers }: Response): string => headers.getSetCookie()[0]?.split(';')[0] ?? '';
@@ -87,7 +87,7 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
     expect(run(['completion', 'bash']).stdout).toContain('complete -F _meerkat meerkat');
   });
 
-  test('serves clients, administrators and Prometheus, and keeps everything over a restart', async () => {
+  test('serves clients, the admin port and Prometheus, and keeps all data over a restart', async () => {
     const own = place('server');
     const at = async (
       lines: readonly string[],
@@ -120,7 +120,7 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
     });
   });
 
-  test.each(['mjs', 'cjs'])('loads an authentication scheme of the user from a .%s file', async (ending) => {
+  test.each(['mjs', 'cjs'])('loads a custom authentication scheme from a .%s file', async (ending) => {
     const own = place(`scheme-${ending}`);
     const provider =
       "{ scheme: 'badge', authenticate: (auth) => [{ scheme: 'badge', id: Buffer.from(auth).toString() }] }";
@@ -134,7 +134,7 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
     expect(await running.stop()).toBe(0);
   });
 
-  test('runs an ensemble with TLS, whose members are processes of the same file', async () => {
+  test('runs the members of an ensemble with TLS', async () => {
     const own = place('up');
     await using up = new Program([meerkat, 'up', '3', '--tls', '--port', String(await freePort())], own);
     await expect.poll(() => up.output, { timeout: 120_000 }).toMatch(/leader {2,}epoch 1[\s\S]*connect to/);

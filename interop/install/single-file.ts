@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Nothing of this machine: no Node.js, no settings, no home. */
+/** An empty environment: no Node.js, no settings, no home. */
 export const BARE: NodeJS.ProcessEnv = { PATH: '/nonexistent', HOME: '/nonexistent', LANG: 'C.UTF-8' };
 
 /**
- * Builds the executable as `npm run build:single` does; copies that of the variable MEERKAT_SINGLE_FILE, where it is set.
+ * Builds the executable like `npm run build:single`, or copies the one in the variable MEERKAT_SINGLE_FILE.
  *
- * @param file where it is written
+ * @param file target path
  */
 export function buildSingleFile(file: string, arch: 'x64' | 'arm64'): void {
   const { MEERKAT_SINGLE_FILE: built } = process.env;
@@ -24,7 +24,7 @@ export function buildSingleFile(file: string, arch: 'x64' | 'arm64'): void {
   if (status !== 0) throw new Error(`${args.join(' ')} failed:\n${stdout}${stderr}`);
 }
 
-/** A program that runs until it is told to end, and what it has printed. */
+/** A program that runs until it is stopped, with its output. */
 export class Program implements AsyncDisposable {
   readonly child: ChildProcess;
   readonly exited: Promise<number | null>;
@@ -40,12 +40,12 @@ export class Program implements AsyncDisposable {
     this.exited = once(this.child, 'close').then(([code]) => code);
   }
 
-  /** Its command line, as the system sees it. */
+  /** Its command line, from /proc. */
   get commandLine(): readonly string[] {
     return readFileSync(`/proc/${this.child.pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
   }
 
-  /** @returns the code that it exits with */
+  /** @returns its exit code */
   async stop(): Promise<number | null> {
     this.child.kill('SIGTERM');
     return await this.exited;

@@ -1,4 +1,4 @@
-"""Access control lists and digest authentication."""
+"""ACLs and digest authentication."""
 from kazoo.exceptions import InvalidACLError, NoAuthError
 from kazoo.security import ACL, CREATOR_ALL_ACL, Id, make_acl, make_digest_acl
 
@@ -25,7 +25,7 @@ for forbidden in (
     except NoAuthError:
         pass
 
-# Without ADMIN a digest is not shown.
+# Without ADMIN the digest is masked.
 owner.set_acls("/guarded", [acl, make_acl("world", "anyone", read=True)], version=0)
 acls, stat = stranger.get_acls("/guarded")
 assert acls[0].id.id == "alice:x" and stat.aversion == 1, acls

@@ -1,4 +1,4 @@
-"""Every mode in which kazoo creates znodes."""
+"""All create modes of kazoo."""
 from kazoo.exceptions import NoChildrenForEphemeralsError, NodeExistsError, NoNodeError, NotEmptyError
 
 from session import connect, say
@@ -29,7 +29,7 @@ except NoChildrenForEphemeralsError:
     pass
 
 names = [client.create("/modes/a/n-", b"", sequence=True) for _ in range(3)]
-# The parent has had one child before: b.
+# The parent already had one child: b.
 assert names == ["/modes/a/n-%010d" % n for n in (1, 2, 3)], names
 path = client.create("/modes/a/e-", b"", sequence=True, ephemeral=True)
 assert path == "/modes/a/e-0000000004", path

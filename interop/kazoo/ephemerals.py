@@ -1,4 +1,4 @@
-"""Owns ephemerals with a short session timeout and waits to be killed."""
+"""Creates ephemerals with a short session timeout and waits to be killed."""
 import sys
 
 from session import connect, say

@@ -1,4 +1,4 @@
-"""Takes a lock, says so, and gives it back when it is told to."""
+"""Acquires a lock, reports it, and releases it on command."""
 import sys
 
 from session import connect, say

@@ -1,4 +1,4 @@
-"""A long transaction, behind which the server leaves its client waiting while another one writes: the client stays connected."""
+"""A long transaction, after which the server pauses its client while another one writes: the client stays connected."""
 import threading
 
 from session import connect, say

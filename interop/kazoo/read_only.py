@@ -1,4 +1,4 @@
-"""Goes on at a server without a quorum, and comes back to one that has it.
+"""Continues at a server without a quorum, and moves to one with a quorum later.
 
 usage: read_only.py hosts path
 

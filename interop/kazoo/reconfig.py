@@ -1,4 +1,4 @@
-"""Changes the membership with kazoo: joins and leaves servers, as the arguments say, and tells what comes of it.
+"""Changes the membership with kazoo: joining and leaving servers as given by the arguments; prints the result.
 
 usage: reconfig.py hosts super-password joining leaving from-version
 

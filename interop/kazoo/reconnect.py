@@ -1,4 +1,4 @@
-"""Outlives a restart of its server as the same session."""
+"""Keeps its session over a restart of its server."""
 import sys
 import threading
 
@@ -23,7 +23,7 @@ client.add_listener(on_state)
 session = client.client_id[0]
 client.create("/reconnect", b"before")
 client.create("/reconnect/mine", b"", ephemeral=True)
-# Kazoo gives up plain watches with their connection; this is what it has for watching across connections.
+# Kazoo drops plain watches with their connection; DataWatch survives reconnects.
 client.DataWatch("/reconnect", lambda data, stat: changed.set() if data == b"after" else None)
 say("ready")
 sys.stdin.readline()
@@ -36,7 +36,7 @@ other.set("/reconnect", b"after")
 assert changed.wait(60)
 assert client.get("/reconnect")[0] == b"after"
 other.stop()
-# Stopping counts as losing the session.
+# Stopping reports the session as lost.
 client.remove_listener(on_state)
 client.stop()
 say("done")

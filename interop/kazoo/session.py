@@ -11,5 +11,5 @@ def connect(timeout=30.0, **options):
 
 
 def say(line):
-    """Tells the test that something has happened."""
+    """Reports an event to the test."""
     print(line, flush=True)

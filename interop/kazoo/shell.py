@@ -1,4 +1,4 @@
-"""A shell over kazoo: reads commands, answers a line for each, and tells every change of state and every event.
+"""A shell over kazoo: reads commands, answers each with a line, and prints every state change and event.
 
 usage: shell.py hosts timeout-in-seconds
 

@@ -1,4 +1,4 @@
-"""A session over TLS with a certificate: writes, a watch, 300 KB, and a permission for the subject of the certificate."""
+"""A session over TLS with a certificate: writes, a watch, 300 KB of data, and an ACL for the certificate's subject."""
 import sys
 import threading
 

@@ -1,4 +1,4 @@
-"""Writes without a pause until a line comes in; what is not answered is asked for again until it is known to be done.
+"""Writes continuously until a line is read; retries unanswered requests until they are known to be applied.
 
 usage: writer.py hosts root timeout-in-seconds
 
@@ -25,7 +25,7 @@ def until_answered(write, *args, **options):
         try:
             return write(*args, **options)
         except ConnectionLoss:
-            # It may have happened. The next attempt waits until there is a connection again.
+            # It may have been applied. The next attempt waits for a connection.
             client.retry(client.exists, root)
 
 
@@ -33,7 +33,7 @@ def create(path, data, **options):
     try:
         until_answered(client.create, path, data, **options)
     except NodeExistsError:
-        # No other client creates it: an attempt whose answer was lost.
+        # No other client creates it, so it was an attempt whose reply was lost.
         pass
 
 
@@ -50,6 +50,6 @@ while not asked_to_end.is_set():
     if count % 10 == 0:
         say("acknowledged %d" % count)
 say("wrote %d, session 0x%x, states %s" % (count, client.client_id[0], " ".join(states)))
-# Stays a session until the test has looked at what is there.
+# Keeps the session open until the test has checked the tree.
 sys.stdin.readline()
 client.stop()

@@ -15,9 +15,9 @@ import org.apache.zookeeper.metrics.SummarySet;
 import org.apache.zookeeper.metrics.impl.DefaultMetricsProvider;
 
 /**
- * A provider of metrics for Apache's server that writes down what the server registers, a line each, into the file
- * `metricsProvider.recordTo`: `+ gauge znode_count`, `+ summary fsynctime BASIC`, `- gauge learners` when it is taken away. That is
- * all that Apache's provider for Prometheus, which Debian does not have, is told too.
+ * A metrics provider for Apache's server that records registrations, one per line, in the file
+ * `metricsProvider.recordTo`: `+ gauge znode_count`, `+ summary fsynctime BASIC`, `- gauge learners` on removal.
+ * Apache's Prometheus provider, which Debian does not package, gets the same information.
  */
 public final class RecordingProvider implements MetricsProvider {
   private final MetricsProvider inner = new DefaultMetricsProvider();

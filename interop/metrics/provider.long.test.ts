@@ -9,17 +9,17 @@ import { CLASS_PATH, SHORT_JAVA } from '../harness/java.ts';
 import { describeWith } from '../harness/peers.ts';
 import { ServerProcess } from '../harness/server-process.ts';
 
-/* Names and types on the page for Prometheus, beside those that Apache's server gives to its provider of metrics. */
+/* Compares names and types on the Prometheus page with those that Apache's server registers with its provider. */
 
 const SOURCE = fileURLToPath(new URL('./RecordingProvider.java', import.meta.url));
 
-/** Type, and of a summary its quantiles, by name. */
+/** By name: the type, and the quantiles of summaries. */
 type Families = ReadonlyMap<string, string>;
 
-/** As Apache's provider for Prometheus makes them of the two levels of detail. */
+/** Quantiles of Apache's Prometheus provider for the two levels of detail. */
 const QUANTILES: Readonly<Record<string, string>> = { BASIC: '0.5', ADVANCED: '0.5 0.9 0.99' };
 
-/** What the server has registered, and not taken away. */
+/** Metrics that the server has registered and not removed. */
 function readRecord(directory: string): Families {
   const families = new Map<string, string>();
   for (const line of readFileSync(join(directory, 'metrics.txt'), 'utf8').trim().split('\n')) {
@@ -40,14 +40,14 @@ function readPage(text: string): Families {
   return families;
 }
 
-/** Of ours alone, and of ZooKeeper 3.9, which 3.8 does not have. */
+/** Our own metrics, and those of ZooKeeper 3.9 that 3.8 does not have. */
 const OURS = /^(?:meerkat|process|jvm_memory)_|^ssl_\w+_days_left$/;
 const NEWER = ['restore_error_count', 'restore_rate_limited_count', 'restore_time'].concat([
   'snapshot_error_count',
   'snapshot_rate_limited_count',
 ]);
 
-/** An empty set has no sample that shows quantiles. */
+/** Quantiles cannot be compared for an empty set, which has no samples. */
 function without(quantiles: string, page: string | undefined): string {
   return page === 'summary' ? 'summary' : quantiles;
 }
@@ -62,7 +62,7 @@ function expectSame(theirs: Families, ours: Families): void {
   expect(page).toEqual(record);
 }
 
-describeWith(['apache', 'javac'], 'the page for Prometheus', () => {
+describeWith(['apache', 'javac'], 'the Prometheus page', () => {
   const directory = mkdtempSync(join(tmpdir(), 'metrics-provider-'));
   const jar = join(directory, 'provider.jar');
   const env = { JAVA_TOOL_OPTIONS: `-javaagent:${jar}` };
@@ -77,13 +77,13 @@ describeWith(['apache', 'javac'], 'the page for Prometheus', () => {
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  test('of a server on its own has the names and types that Apache’s server registers', async () => {
+  test('of a standalone server has the names and types that Apache’s server registers', async () => {
     await using apache = await ServerProcess.start('apache', { config, env });
     await using meerkat = await ServerProcess.start('meerkat', { hasAdmin: true });
     expectSame(readRecord(apache.directory), readPage(await meerkat.askAdmin('/metrics')));
   });
 
-  test('of a leader, a follower and an observer has those of Apache’s in that role', async () => {
+  test('of a leader, a follower and an observer has those of Apache’s server in that role', async () => {
     const theirs = await Ensemble.start(
       [
         { kind: 'apache', env },

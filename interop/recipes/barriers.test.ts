@@ -8,7 +8,7 @@ import { describeShared } from './shared.ts';
 
 for (const library of ['kazoo', 'curator'] as const) {
   describeShared({ library, program: 'queues', what: 'barriers' }, (shared) => {
-    test('a barrier of one stops and lets go the other', async () => {
+    test('a barrier set by one blocks and releases the other', async () => {
       const { client, foreign } = shared;
       const barrier = new Barrier(client, '/shared/barrier');
       await foreign.ask('set', '/shared/barrier');
@@ -18,7 +18,7 @@ for (const library of ['kazoo', 'curator'] as const) {
       await waiting;
       await barrier.set();
       const theirs = foreign.ask('wait', '/shared/barrier');
-      // The console shows the barrier, and the session that waits by its watch.
+      // The console shows the barrier, and the waiting session by its watch.
       const shown = (): Promise<unknown> => showBarrier(client, '/shared/barrier', ['/shared/barrier']);
       await expect.poll(shown).toMatchObject({ kind: 'barrier', total: 1, contenders: [{ isHolder: false }] });
       await barrier.remove();
@@ -36,7 +36,7 @@ for (const library of ['kazoo', 'curator'] as const) {
           hasEntered = true;
         });
         const first = make().enter();
-        // Until both znodes are there; the third is missing.
+        // Waits for both znodes; the third is missing.
         while (((await client.exists(path))?.numChildren ?? 0) < 2) await client.sync(path);
         expect(hasEntered).toBe(false);
         await expectNames(client, path, 'DoubleBarrier', library);
@@ -59,7 +59,7 @@ for (const library of ['kazoo', 'curator'] as const) {
       }
     });
 
-    test('who dies inside is not waited for', async () => {
+    test('a member that dies inside is not waited for', async () => {
       const { client, startForeign } = shared;
       const path = '/shared/death';
       await using doomed = await startForeign();
@@ -77,7 +77,7 @@ for (const library of ['kazoo', 'curator'] as const) {
 const OUTSIDE = { isHolder: false };
 const INSIDE = { isHolder: true };
 
-/** What the console shows of a path, from the paths that its index would have. */
+/** The console's view of a path, from the paths in its index. */
 async function showBarrier(client: Client, path: string, paths: readonly string[]): Promise<unknown> {
   const { host, port } = client.server!;
   const server = { host, port, name: `${host}:${port}`, tls: null };

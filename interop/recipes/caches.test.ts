@@ -21,9 +21,9 @@ function imageOf(cache: TreeCache): Record<string, string> {
 }
 
 for (const kind of SERVER_KINDS) {
-  // Apache's 3.8 leaves the zxid out of its events, so that here the other way of naming one is gone.
+  // Apache 3.8 omits the zxid in events, so this covers the other way of determining it.
   describeWith(kind === 'apache' ? ['apache'] : [], `caches (${kind})`, () => {
-    test('a cache shows transactions as a whole under load, and the tree at its end, through a broken connection', async () => {
+    test('a cache shows transactions atomically, and finally the current tree, across a lost connection', async () => {
       await using server = await ServerProcess.start(kind);
       const proxy = await TcpProxy.start({ target: `127.0.0.1:${server.port}` });
       const writer = await connect(`127.0.0.1:${server.port}`);
@@ -59,7 +59,7 @@ for (const kind of SERVER_KINDS) {
         expect(imageOf(cache)).toEqual(await readTree(writer, '/t'));
         await cache.close();
         await following;
-        // Both were written by one transaction each time, so they have one mzxid and one value.
+        // Both are always written by one transaction, so they have the same mzxid and value.
         expect(pairs.filter((pair) => pair !== '')).toEqual([]);
         expect(zxids.size).toBeGreaterThan(1);
       } finally {

@@ -11,7 +11,7 @@ import {
 import { expect, test } from 'vitest';
 import { describeShared } from './shared.ts';
 
-/** Asks until the answer is the one that is waited for; the last answer when that takes too long. */
+/** Polls until the answer is the expected one; returns the last answer after a timeout. */
 async function settle<T>(expected: T, ask: () => Promise<T>): Promise<T> {
   const endMs = Date.now() + 60_000;
   for (;;) {
@@ -47,7 +47,7 @@ describeShared({ library: 'kazoo', program: 'groups', what: 'groups' }, (shared)
     expect(await settle('', () => kazoo.ask(members, path))).toBe('');
   });
 
-  test('a set is divided between both, and what one gives back the other takes', async () => {
+  test('a set is partitioned between both, and one acquires what the other releases', async () => {
     const { client, foreign: kazoo } = shared;
     const path = '/shared/partition';
     await kazoo.ask('partition', path, 'a,b,c,d,e', 'theirs', 1);
@@ -101,7 +101,7 @@ describeShared({ library: 'curator', program: 'groups', what: 'groups' }, (share
     expect(await settle('', seen)).toBe('');
   });
 
-  test('a persistent node of one is waited for by the other, and follows at once', async () => {
+  test('a persistent node waits for that of the other, and takes over at once', async () => {
     const { client, foreign: curator } = shared;
     const path = '/shared/node';
     await curator.ask('node', path, 'theirs');
@@ -116,7 +116,7 @@ describeShared({ library: 'curator', program: 'groups', what: 'groups' }, (share
     expect(stat.ephemeralOwner).toBe(client.session?.id);
   });
 
-  test('a node with a time to live is kept by either', async () => {
+  test('a TTL node is kept alive by either', async () => {
     const { client, foreign: curator } = shared;
     const path = '/shared/ttl';
     await curator.ask('ttlNode', path, 60_000, 'theirs');

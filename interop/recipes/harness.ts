@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { cachePath, findJava, identify, SHORT_JAVA } from '../harness/java.ts';
 import { guardOrphan } from '../harness/orphan-guard.ts';
 
-/** Long enough for a Java program to start on a busy machine. */
+/** Enough for the start of a Java program on a busy machine. */
 const WAIT_MS = 120_000;
 
 const JARS = [
@@ -16,15 +16,14 @@ const JARS = [
 ].map((jar) => `/usr/share/java/${jar}.jar`);
 
 /**
- * A program in another language that uses recipes of a foreign library, driven by lines:
+ * A program in another language that uses recipes of a foreign library, controlled by lines:
  *
- *     test     → 7 acquire /lock        a number, a verb and words
+ *     test     → 7 acquire /lock        a number, a verb and arguments
  *     program  → 7 ok 12                the same number, `ok` or `error`, and an answer
- *     program  → event leader           what happened by itself
+ *     program  → event leader           an asynchronous event
  *
- * Commands run beside each other, each in a thread of its own, so that one may wait while others go on. Everything else
- * that the program prints stands in the errors of this class. `interop/recipes/kazoo/driver.py` and
- * `interop/recipes/curator/Driver.java` are the other end.
+ * Commands run concurrently, each in its own thread. All other output of the program is included in the errors of this
+ * class. `interop/recipes/kazoo/driver.py` and `interop/recipes/curator/Driver.java` are the other side.
  *
  * @example
  * await using kazoo = await ForeignProgram.python('locks', server.port);
@@ -95,12 +94,12 @@ export class ForeignProgram implements AsyncDisposable {
     return this.#child.pid ?? 0;
   }
 
-  /** Events that were not waited for yet. */
+  /** Events that were not consumed yet. */
   get events(): readonly string[] {
     return this.#events;
   }
 
-  /** Gives a command and waits for its answer, as long as the command takes. @throws Error when it failed */
+  /** Sends a command and waits for its answer, without a timeout. @throws Error when it failed */
   ask(verb: string, ...words: (string | number)[]): Promise<string> {
     const number = ++this.#number;
     return new Promise((resolve, reject) => {
@@ -113,7 +112,7 @@ export class ForeignProgram implements AsyncDisposable {
     });
   }
 
-  /** Waits for an event that begins so, and takes it and all before it off the list. */
+  /** Waits for an event with this prefix, and consumes it and all before it. */
   async waitForEvent(beginning: string): Promise<string> {
     const endMs = Date.now() + WAIT_MS;
     for (;;) {
@@ -136,7 +135,7 @@ export class ForeignProgram implements AsyncDisposable {
     }
   }
 
-  /** Stops the process where it is (SIGSTOP), and lets it go on. */
+  /** Pauses (SIGSTOP) and resumes the process. */
   pause(): void {
     this.#child.kill('SIGSTOP');
   }
@@ -145,13 +144,13 @@ export class ForeignProgram implements AsyncDisposable {
     this.#child.kill('SIGCONT');
   }
 
-  /** Ends it at once, as a crash does. */
+  /** Kills it, like a crash. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#ended;
   }
 
-  /** Ends it cleanly: its session is closed. @returns its exit code */
+  /** Stops it gracefully: its session is closed. @returns its exit code */
   async end(): Promise<number | null> {
     this.#child.stdin?.end();
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), WAIT_MS);
@@ -195,7 +194,7 @@ export class ForeignProgram implements AsyncDisposable {
 
 let compiled: Promise<string> | null = null;
 
-/** Compiles all programs at once, if they are not those of an earlier run. @returns the directory of their classes */
+/** Compiles all programs, unless compiled by an earlier run. @returns the directory of their classes */
 function compile(): Promise<string> {
   compiled ??= compileOnce();
   return compiled;
@@ -215,7 +214,7 @@ async function compileOnce(): Promise<string> {
   try {
     renameSync(unfinished, directory);
   } catch (error) {
-    // Another worker has been faster.
+    // Another worker may have been faster.
     if (!existsSync(directory)) throw error;
     rmSync(unfinished, { recursive: true });
   }

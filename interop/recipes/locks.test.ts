@@ -6,16 +6,16 @@ import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { ForeignProgram } from './harness.ts';
 import { namePattern } from './names.ts';
 
-/** How often each member of a fleet adds one to the counter. */
+/** Number of increments by each client. */
 const ROUNDS = 15;
 
-/** The forms of election that each library has. */
+/** The election recipes of each library. */
 const STYLES = { curator: ['latch', 'selector'], kazoo: ['latch'] } as const;
 
 for (const kind of SERVER_KINDS) {
   for (const layout of ['kazoo', 'curator'] as const) {
     const peers: Peer[] = kind === 'apache' ? [layout, 'apache'] : [layout];
-    describeWith(peers, `locks that are shared with ${layout} (${kind})`, () => {
+    describeWith(peers, `locks shared with ${layout} (${kind})`, () => {
       let server: ServerProcess;
       let foreign: ForeignProgram;
       let client: Client;
@@ -34,7 +34,7 @@ for (const kind of SERVER_KINDS) {
         await server?.dispose();
       });
 
-      /** The one child that a foreign program has made, compared with the table of the documents. */
+      /** Compares the name of the one child created by a foreign program with the table in the docs. */
       async function expectNamed(recipe: string, parent: string): Promise<void> {
         const { children } = await client.children(parent, { read: 'linearizable' });
         expect(children).toHaveLength(1);
@@ -45,7 +45,7 @@ for (const kind of SERVER_KINDS) {
         while ((await mutex.contenders()).length !== count) await new Promise((resolve) => setTimeout(resolve, 20));
       }
 
-      test('a mutex goes from the one to the other and back', async () => {
+      test('a mutex passes from one to the other and back', async () => {
         const path = '/mutex';
         const mutex = new Mutex(client, path, { layout });
         await foreign.ask('acquire', 'a', 'mutex', path);
@@ -73,7 +73,7 @@ for (const kind of SERVER_KINDS) {
         await foreign.ask('release', 'b');
       });
 
-      test('a read/write lock keeps readers and writers of both apart', async () => {
+      test('a read/write lock excludes readers and writers of both', async () => {
         const path = '/read-write';
         const lock = new ReadWriteLock(client, path, { layout });
         await foreign.ask('acquire', 'r', 'read', path);
@@ -152,7 +152,7 @@ for (const kind of SERVER_KINDS) {
         await resign('others');
       });
 
-      test.each(['mutex', 'write', 'lease'])('a counter under %s loses nothing of a mixed fleet', async (what) => {
+      test.each(['mutex', 'write', 'lease'])('a counter under %s loses no increment of mixed clients', async (what) => {
         const path = `/fleet-${what}`;
         const counter = `/counter-${what}`;
         await client.create(counter, '0');
@@ -175,7 +175,7 @@ for (const kind of SERVER_KINDS) {
         expect(Number(data)).toBe(4 * ROUNDS);
       });
 
-      test.each(STYLES[layout])('a counter that leaders (%s) write loses nothing of a mixed fleet', async (style) => {
+      test.each(STYLES[layout])('a counter of leaders (%s) loses no increment of mixed clients', async (style) => {
         const path = `/electorate-${style}`;
         const counter = `/counter-${style}`;
         await client.create(counter, '0');
@@ -199,7 +199,7 @@ for (const kind of SERVER_KINDS) {
       });
 
       if (layout === 'curator') {
-        test('Curator hears that its lock is asked back, and so do we', async () => {
+        test('Curator is notified that its lock is revoked, and so are we', async () => {
           const path = '/revoked';
           const mutex = new Mutex(client, path);
           await foreign.ask('acquire', 'v', 'revocable', path);
@@ -213,7 +213,7 @@ for (const kind of SERVER_KINDS) {
           await lock.release();
         });
       } else {
-        test('kazoo reads who we are', async () => {
+        test('kazoo reads our identifier', async () => {
           const lock = await new Mutex(client, '/named', { layout, data: 'ours' }).acquire();
           expect(await foreign.ask('contenders', 'mutex', '/named')).toBe('ours');
           await lock.release();

@@ -3,18 +3,18 @@ import { type Client, nameOf } from '@meerkat/client';
 import { expect } from 'vitest';
 import type { Library } from './shared.ts';
 
-/** The form of a name as the table of docs/recipes/README.md tells it. */
+/** The pattern of a name, from the table in docs/recipes/README.md. */
 export function namePattern(recipe: string, layout: Library): RegExp {
   const page = readFileSync(new URL('../../docs/recipes/README.md', import.meta.url), 'utf8');
   const row = page.split('\n').find((line) => line.startsWith(`| ${recipe} |`));
-  // A bar inside of a cell has a backslash before it.
+  // A bar within a cell is escaped with a backslash.
   const cell = row?.split(/(?<!\\)\|/)[layout === 'curator' ? 2 : 3] ?? '';
   const form = nameOf(/`([^`]+)`/.exec(cell)?.[1] ?? `no row of ${recipe}`);
   const pattern = form.replace(/<[^>]+>/g, (part) => PARTS[part] ?? part);
   return new RegExp(`^${pattern}$`);
 }
 
-/** Every child of a path, whichever library made it, is called as the table says; those that are `beside` it are left out. */
+/** Expects all children of a path, from any library, to be named as in the table, except those in `beside`. */
 export async function expectNames(
   client: Client,
   path: string,

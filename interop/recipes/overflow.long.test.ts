@@ -8,13 +8,13 @@ import { describeWith } from '../harness/peers.ts';
 import { OPEN_ACL, type RecordBuilder, record } from '../harness/record-builder.ts';
 import { SERVER_KINDS, type ServerKind, ServerProcess } from '../harness/server-process.ts';
 
-/** The last number that an Apache server gives once. */
+/** The last number that an Apache server assigns only once. */
 const LAST = 2 ** 31 - 1;
 
 for (const kind of SERVER_KINDS) {
-  describeWith(kind === 'apache' ? ['apache'] : [], `locks whose numbers run out (${kind})`, () => {
-    test('are recreated when the line is empty, with the layout of Curator', async () => {
-      // A process tells each path once.
+  describeWith(kind === 'apache' ? ['apache'] : [], `locks whose sequence numbers overflow (${kind})`, () => {
+    test('are recreated when the queue is empty, with the layout of Curator', async () => {
+      // A process warns once for each path.
       const path = `/locks-${kind}`;
       await using place = await startAt(kind, path, LAST - 1);
       const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
@@ -25,7 +25,7 @@ for (const kind of SERVER_KINDS) {
         message: expect.stringMatching(/^\/locks-\w+ has given 2147483646 sequence numbers, 99 % of those/),
       });
 
-      // The one that waits gets the last number; those behind it, on an Apache server, get it too.
+      // The waiting one gets the last number; on an Apache server those after it get the same one.
       const order: number[] = [];
       let holders = 0;
       const waiting: Promise<void>[] = [];
@@ -52,7 +52,7 @@ for (const kind of SERVER_KINDS) {
       await last.release();
     });
 
-    test('go on on our server, and are refused in words by Apache, with the layout of kazoo', async () => {
+    test('continue on our server, and are refused with a clear error on Apache, with the layout of kazoo', async () => {
       await using place = await startAt(kind, '/locks', LAST);
       const options: MutexOptions = { layout: 'kazoo' };
       const first = await new Mutex(place.client, '/locks', options).acquire();
@@ -75,8 +75,8 @@ for (const kind of SERVER_KINDS) {
     });
   });
 
-  describeWith(kind === 'apache' ? ['apache'] : [], `other numbers that run out (${kind})`, () => {
-    test('no name and no number is given out twice, and who gets none is notified in words', async () => {
+  describeWith(kind === 'apache' ? ['apache'] : [], `other sequence numbers that overflow (${kind})`, () => {
+    test('no name or number is assigned twice, and a caller that gets none gets a clear error', async () => {
       await using place = await startAt(kind, '/ids', LAST - 2);
       const names = new NameService(place.client, '/');
       expect(await names.nextId('ids')).toBe(LAST - 2);
@@ -88,7 +88,7 @@ for (const kind of SERVER_KINDS) {
         expect(next.id).toBe(LAST + 2);
         return;
       }
-      // One after the other, and then so many at once that the server gives some of them a negative number.
+      // First in sequence, and then so many in parallel that the server assigns some of them a negative number.
       const refused: unknown[] = [await names.nextId('ids').catch(ownError)];
       const calls = Array.from({ length: 10 }, () => names.claim('ids/worker-').catch(ownError));
       refused.push(...(await Promise.all(calls)));
@@ -96,14 +96,14 @@ for (const kind of SERVER_KINDS) {
         expect(error).toBeInstanceOf(SequenceExhaustedError);
         expect(String(error)).toContain('/ids: the server has used up the sequence numbers of this znode');
       }
-      // Nothing of them stays behind.
+      // They leave nothing behind.
       let children: readonly string[] = [];
       do ({ children } = await place.client.children('/ids', { read: 'linearizable' }));
       while (children.length > 1);
       expect(children[0]).toContain(`worker-${LAST - 1}`);
     });
 
-    test('a queue continues on our server, and says so in words where Apache does not', async () => {
+    test('a queue continues on our server, and reports a clear error on Apache', async () => {
       const path = `/jobs-${kind}`;
       await using place = await startAt(kind, path, LAST - 1);
       const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
@@ -128,7 +128,7 @@ for (const kind of SERVER_KINDS) {
         await item.done();
       }
       if (kind === 'meerkat') return;
-      // What the error advises: the queue is empty.
+      // As the error advises, because the queue is empty.
       await place.client.delete(path);
       await queue.putAll(['one', 'two']);
       expect((await place.client.children(path)).children.map(sequenceOf).sort()).toEqual([0, 1]);
@@ -144,7 +144,7 @@ interface Place extends AsyncDisposable {
   readonly client: Client;
 }
 
-/** A server with a znode that has had so many children. */
+/** Starts a server with a znode that has already had this many children. */
 async function startAt(kind: ServerKind, path: string, children: number): Promise<Place> {
   const directory = mkdtempSync(join(tmpdir(), 'overflow-'));
   const data = join(directory, 'data', 'version-2');
@@ -162,7 +162,7 @@ async function startAt(kind: ServerKind, path: string, children: number): Promis
   };
 }
 
-/** A snapshot, byte by byte (snapshot-format.ts): the root, what every server has, and one znode more. */
+/** A hand-built snapshot (snapshot-format.ts): the root, the system znodes, and one more znode. */
 function makeSnapshot(path: string, children: number): Buffer {
   const znode = (builder: RecordBuilder, path: string, cversion: number): RecordBuilder =>
     builder
@@ -180,7 +180,7 @@ function makeSnapshot(path: string, children: number): Buffer {
       .long(0n)
       .long(1n);
   const builder = record().raw(Buffer.from('ZKSN')).int(2).long(-1n);
-  // No sessions, one list.
+  // No sessions, one ACL.
   builder.int(0).int(1).long(1n).acls(OPEN_ACL);
   znode(builder, '', 2);
   znode(builder, '/zookeeper', 2);

@@ -1,4 +1,4 @@
-/** No other library has this lock, but other servers have its znodes: up to 3.8.1 they do not tell what a transaction created. */
+/** No other library has this lock, but servers differ: up to 3.8.1 they do not report what a transaction created. */
 import { connect, text } from '@meerkat/client';
 import { PriorityLock } from '@meerkat/recipes';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ const ROUNDS = 10;
 
 for (const kind of SERVER_KINDS) {
   describeWith(kind === 'apache' ? ['apache'] : [], `a lock with priorities (${kind})`, () => {
-    test('loses nothing of a counter, and goes to the best of those who wait', async () => {
+    test('loses no increment of a counter, and goes to the waiter with the best priority', async () => {
       const server = await ServerProcess.start(kind);
       try {
         const connectString = `127.0.0.1:${server.port}`;
@@ -31,7 +31,7 @@ for (const kind of SERVER_KINDS) {
         while ((await lock.contenders()).length <= CLIENTS) await new Promise((resolve) => setTimeout(resolve, 20));
         await first.release();
         await Promise.all(fleet);
-        // The best comes again at once, or a little too late.
+        // The best one queues again at once, or a little too late.
         expect(order[0]).toBe(1 - CLIENTS);
         expect(order).toHaveLength(CLIENTS);
         const { data } = await client.get('/counter', { codec: text, read: 'linearizable' });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { expectNames } from './names.ts';
 import { describeShared } from './shared.ts';
 
-/** Takes so many items, one after the other. */
+/** Takes `count` items in sequence. */
 async function takeAll(queue: ItemQueue<string>, count: number): Promise<string[]> {
   const values: string[] = [];
   for (let i = 0; i < count; i++) {
@@ -16,7 +16,7 @@ async function takeAll(queue: ItemQueue<string>, count: number): Promise<string[
 }
 
 describeShared({ library: 'kazoo', program: 'queues', what: 'queues' }, (shared) => {
-  test('what kazoo puts into a Queue is taken here in its order, and the other way round', async () => {
+  test('items that kazoo puts into a Queue are taken here in order, and vice versa', async () => {
     const { client, foreign: kazoo } = shared;
     const path = '/kazoo-queue';
     const queue = new PriorityQueue(client, path, { codec: text, layout: 'kazoo', leases: false });
@@ -34,11 +34,11 @@ describeShared({ library: 'kazoo', program: 'queues', what: 'queues' }, (shared)
     expect(taken).toEqual(['a', 'b', 'c']);
     expect(await kazoo.ask('get', path)).toBe('');
     expect(await queue.tryTake()).toBeNull();
-    // Our own znodes are beside the queue: they are not taken for items.
+    // Our own znodes are outside of the queue, so they are not taken as items.
     expect((await client.children(path)).children).toEqual([]);
   });
 
-  test('a LockingQueue gives an item to one of us at a time, and what one gives back the other gets', async () => {
+  test('a LockingQueue gives an item to one client at a time, and a released item to the other', async () => {
     const { client, foreign: kazoo } = shared;
     const path = '/kazoo-locking';
     const queue = new Queue(client, path, { codec: text, layout: 'kazoo-locking' });
@@ -61,7 +61,7 @@ describeShared({ library: 'kazoo', program: 'queues', what: 'queues' }, (shared)
     expect((await client.children(`${path}/taken`)).children).toEqual([]);
   });
 
-  test('an item that a killed kazoo had locked comes to us', async () => {
+  test('an item locked by a dead kazoo client is delivered to us', async () => {
     const { client, startForeign } = shared;
     const path = '/kazoo-killed';
     const queue = new Queue(client, path, { codec: text, layout: 'kazoo-locking' });
@@ -70,7 +70,7 @@ describeShared({ library: 'kazoo', program: 'queues', what: 'queues' }, (shared)
     expect(await doomed.ask('lockingGet', path, 30)).toBe('a');
     expect(await queue.tryTake()).toBeNull();
     const taking = queue.take();
-    // Cleanly, so that its session ends at once.
+    // Gracefully, so that its session ends at once.
     await doomed.end();
     const item = await taking;
     expect(item.value).toBe('a');
@@ -112,7 +112,7 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     await curator.waitForEvent('item g');
   });
 
-  test('DistributedQueue with a lock path: both keep the other from what they have', async () => {
+  test('DistributedQueue with a lock path: each excludes the other from its items', async () => {
     const { client, foreign: curator } = shared;
     const [path, locks] = ['/safe', '/safe-locks'];
     const queue = new Queue(client, path, { codec: text, leasesPath: locks });
@@ -120,12 +120,12 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     const ours = await queue.take();
     await curator.ask('consume', path, locks);
     await curator.waitForEvent('item slow-1');
-    // Curator has it for a second, and continues to the next; ours it does not get.
+    // Curator holds it for a second, and continues with the next one; it does not get ours.
     await curator.waitForEvent('item slow-2');
     expect(curator.events).toEqual([]);
     expect(ours.isHeld).toBe(true);
     await ours.giveBack();
-    // Curator looks again when the children of the queue change, and not when a lock goes.
+    // Curator rescans when the children of the queue change, but not when a lock is released.
     await queue.put('more');
     await curator.waitForEvent('item ours');
     await curator.waitForEvent('item more');
@@ -179,7 +179,7 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     expect(await queue.has('order_7')).toBe(true);
     await using a = await queue.take();
     expect(a.value).toBe('a');
-    // Of the two with this id one is ours at the moment, which Curator respects.
+    // One of the two items with this id is locked by us, which Curator respects.
     expect(await curator.ask('removeId', path, 'order_7', '/ids-locks')).toBe('1');
     await a.done();
     expect(await queue.remove('order/8')).toBe(1);

@@ -4,15 +4,15 @@ import { describeWith, type Peer } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { ForeignProgram } from './harness.ts';
 
-/** Libraries whose recipes share znodes with ours; also the names of their layouts. */
+/** Libraries whose recipes interoperate with ours; also the names of their layouts. */
 export type Library = 'kazoo' | 'curator';
 
-/** Who shares the znodes of a test. There from the first test on. */
+/** The clients of a test. Set before the first test. */
 export interface Shared {
   readonly client: Client;
   /** A program of the foreign library, connected to the same server. */
   readonly foreign: ForeignProgram;
-  /** Another one, for a test that ends it. */
+  /** Starts another one, for tests that stop it. */
   startForeign(): Promise<ForeignProgram>;
 }
 
@@ -20,12 +20,12 @@ export interface SharedOptions {
   readonly library: Library;
   /** `kazoo/<program>.py`, or `curator/<Program>.java`. */
   readonly program: string;
-  /** What is shared, for the title. */
+  /** The shared recipes, for the title. */
   readonly what: string;
 }
 
 /**
- * Tests of what we share with a foreign library: once on our server, once on Apache's. Skipped where the library or the
+ * Tests of recipes shared with a foreign library: once on our server, once on Apache's. Skipped when the library or the
  * server is not installed.
  */
 export function describeShared({ library, program, what }: SharedOptions, body: (shared: Shared) => void): void {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { describeShared } from './shared.ts';
 
 describeShared({ library: 'kazoo', program: 'values', what: 'counters' }, (shared) => {
-  test('a Counter of whole numbers is counted on by both, whichever made it', async () => {
+  test('an integer Counter created by either is incremented by both', async () => {
     const { client, foreign: kazoo } = shared;
     const ours = new Counter(client, '/counters/ours');
     await ours.add(5);
@@ -17,7 +17,7 @@ describeShared({ library: 'kazoo', program: 'values', what: 'counters' }, (share
     expect((await theirs.add(1)).after).toBe(100000000000000000001n);
   });
 
-  test('a Counter of floats is counted on by both', async () => {
+  test('a float Counter is incremented by both', async () => {
     const { client, foreign: kazoo } = shared;
     const sum = new FloatCounter(client, '/counters/float');
     await sum.add(2);
@@ -27,7 +27,7 @@ describeShared({ library: 'kazoo', program: 'values', what: 'counters' }, (share
     expect(await kazoo.ask('addFloat', '/counters/float', '-1e21')).toBe('0.0');
   });
 
-  test('additions of both at once are all counted', async () => {
+  test('concurrent additions by both are all counted', async () => {
     const { client, foreign: kazoo } = shared;
     const counter = new Counter(client, '/counters/busy');
     const theirs = kazoo.ask('addMany', '/counters/busy', 60);
@@ -35,7 +35,7 @@ describeShared({ library: 'kazoo', program: 'values', what: 'counters' }, (share
     expect(await counter.get({ read: 'linearizable' })).toBe(120n);
   });
 
-  test("a count in Curator's layout is counted on by both", async () => {
+  test("a count in Curator's layout is incremented by both", async () => {
     const { client, foreign: kazoo } = shared;
     const count = new AtomicValue(client, '/counters/count', { codec: int32, initial: 0 });
     await count.update((current) => current + 300);
@@ -45,7 +45,7 @@ describeShared({ library: 'kazoo', program: 'values', what: 'counters' }, (share
 });
 
 describeShared({ library: 'curator', program: 'values', what: 'counters' }, (shared) => {
-  test('a DistributedAtomicLong is counted on by both, whichever made it', async () => {
+  test('a DistributedAtomicLong created by either is incremented by both', async () => {
     const { client, foreign: curator } = shared;
     const ours = new AtomicLong(client, '/numbers/ours');
     await ours.add(2n ** 40n);
@@ -55,7 +55,7 @@ describeShared({ library: 'curator', program: 'values', what: 'counters' }, (sha
     expect((await new AtomicLong(client, '/numbers/theirs').increment()).after).toBe(-6n);
   });
 
-  test('additions of both at once are all counted, under one lock', async () => {
+  test('concurrent additions by both under one lock are all counted', async () => {
     const { client, foreign: curator } = shared;
     const path = '/numbers/busy';
     const lock = new Mutex(client, `/locks${path}`);
@@ -66,7 +66,7 @@ describeShared({ library: 'curator', program: 'values', what: 'counters' }, (sha
     expect(await curator.ask('get', path)).toBe('120');
   });
 
-  test('a SharedCount is set by both, and by one of two who saw the same', async () => {
+  test('a SharedCount is set by both, and by only one of two with the same version', async () => {
     const { client, foreign: curator } = shared;
     const count = new SharedCount(client, '/numbers/shared', 4);
     expect((await count.get()).value).toBe(4);
@@ -80,7 +80,7 @@ describeShared({ library: 'curator', program: 'values', what: 'counters' }, (sha
     await curator.ask('setCount', '/numbers/shared', -6);
     expect((await changed).data).toBe(-6);
     expect(await count.trySet(await count.get({ read: 'linearizable' }), 7)).toBe(true);
-    // Curator learns of it by its watch.
+    // Curator is notified by its watch.
     while ((await curator.ask('getCount', '/numbers/shared')) !== '7') await client.sync();
   });
 });

@@ -15,9 +15,9 @@ const HOUR_MS = 3_600_000;
 
 describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
   let realm: KerberosRealm;
-  /** The key of ann, as she has it. */
+  /** Keytab of ann. */
   let keytab: string;
-  /** The key of the servers. */
+  /** Keytab of the servers. */
   let service: string;
   const servers = new Map<ServerKind, ServerProcess>();
 
@@ -46,12 +46,12 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     return (await open.whoAmI()).filter(({ scheme }) => scheme === 'sasl').map(({ user }) => user);
   }
 
-  test.each(SERVER_KINDS)('a keytab lets it in at the server of %s', async (kind) => {
+  test.each(SERVER_KINDS)('authenticates with a keytab at a server of %s', async (kind) => {
     const client = await connect(at(kind), { sasl: kerberos({ keytab, ...own() }) });
     expect(await namesOf(client)).toEqual([`ann@${realm.name}`]);
   });
 
-  test.each(SERVER_KINDS)('the ticket of kinit lets it in at the server of %s', async (kind) => {
+  test.each(SERVER_KINDS)('authenticates with a ticket of kinit at a server of %s', async (kind) => {
     const cache = realm.login('ann', keytab);
     const client = await connect(at(kind), { sasl: kerberos({ cache, ...own() }) });
     expect(await namesOf(client)).toEqual([`ann@${realm.name}`]);
@@ -65,7 +65,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     return message;
   }
 
-  test('says what is wrong, and what to do', async () => {
+  test('reports what is wrong, and what to do', async () => {
     const path = (name: string): string => join(realm.directory, name);
     expect(await refusalOf({ cache: path('nowhere') })).toMatch(/there is no ticket cache \/.*nowhere: run kinit, set/);
     expect(await refusalOf({ cache: realm.configPath })).toMatch(/krb5.conf is no ticket cache .*: run kinit/);
@@ -81,22 +81,22 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     expect(await refusalOf({ keytab, config: path('other.conf') })).toMatch(
       /no key distribution center of the realm .* answers \(127.0.0.1:1: connect ECONNREFUSED/,
     );
-    // A ticket that was good for a moment.
+    // A short-lived ticket.
     const short = realm.login('ann', keytab, '-l', '30s');
     expect(await refusalOf({ cache: short })).toMatch(/the ticket of ann@.* ends at .*: run kinit/);
-    // The key in the file is no longer the one that the key distribution center has.
+    // The key in the file is older than that of the KDC.
     const stale = realm.addKeys('eve', 'aes256-cts:normal', 'eve.keytab', '+requires_preauth');
     realm.addKeys('eve', 'aes256-cts:normal', 'eve-new.keytab');
     expect(await refusalOf({ keytab: stale })).toMatch(
       /has another key of eve@.* than \/.*eve.keytab \(error 24, .*\): its password or key was changed since/,
     );
-    // The same where the key distribution center asks for no proof first.
+    // The same without preauthentication.
     const careless = realm.addKeys('bob', 'aes256-cts:normal', 'bob.keytab');
     realm.addKeys('bob', 'aes256-cts:normal', 'bob-new.keytab');
     expect(await refusalOf({ keytab: careless })).toMatch(
       /no key of bob@.* in the keytab \/.*bob.keytab opens the answer .* one of type 18; it has type 18 version 2/,
     );
-    // A realm that this key distribution center does not serve.
+    // A realm that this KDC does not serve.
     const other = path('other.keytab');
     writeFileSync(
       other,
@@ -108,14 +108,14 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     );
   });
 
-  test('a failed attempt to connect says it, too', async () => {
+  test('a failed connect reports it too', async () => {
     const failed = connect(at('meerkat'), { sasl: kerberos({ cache: '/nowhere', ...own() }), connectTimeoutMs: 2000 });
     await expect(failed).rejects.toThrow(
       /SASL authentication failed.* \(there is no ticket cache \/nowhere: run kinit/,
     );
   });
 
-  /** Tickets by an attacker who sees and changes what the key distribution center answers. */
+  /** A ticket source with an attacker that reads and modifies the KDC's answers. */
   function attacked(change: (answer: Uint8Array, number: number) => Uint8Array): TicketSource {
     let number = 0;
     const surroundings: KdcSurroundings = {
@@ -125,20 +125,20 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     return new TicketSource({ keytab, ...own() }, {}, surroundings);
   }
 
-  test('takes no answer of another request, and none that was changed on its way', async () => {
+  test('rejects answers to other requests and modified answers', async () => {
     const answers: Uint8Array[] = [];
     const recording = attacked((answer) => {
       answers.push(answer);
       return answer;
     });
     const good = await recording.get('zookeeper/localhost');
-    // A refusal that asks for a proof, the ticket for tickets, the ticket for the service.
+    // The preauthentication error, the ticket-granting ticket, and the service ticket.
     expect(answers).toHaveLength(3);
     const [, granting = new Uint8Array(0), last = new Uint8Array(0)] = answers;
     await expect(
       attacked((answer, number) => (number === 2 ? granting : answer)).get('zookeeper/localhost'),
     ).rejects.toThrow(/the key distribution center of .* sends the answer to another request/);
-    // It is sealed with the key of a ticket that this client does not have.
+    // It is encrypted with a key that this client does not have.
     await expect(
       attacked((answer, number) => (number === 3 ? last : answer)).get('zookeeper/localhost'),
     ).rejects.toThrow(/answers with a ticket that its own key does not open/);
@@ -151,7 +151,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
       const changing = attacked((answer, number) => (number === which ? asBob(answer) : answer));
       await expect(changing.get('zookeeper/localhost')).rejects.toThrow(/answers with a ticket of bob@/);
     }
-    // Wherever it is changed or cut: an error of Kerberos, or the same ticket with bytes that are the service's to judge.
+    // Wherever it is modified or truncated: a Kerberos error, or the same ticket with bytes that the service checks.
     for (let i = 0; i < 150; i++) {
       const which = 1 + (i % 3);
       const damage = (answer: Uint8Array): Uint8Array => {
@@ -169,7 +169,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     }
   });
 
-  test('asks the next center when one takes the connection and does not answer', async () => {
+  test('tries the next KDC when one accepts the connection but does not answer', async () => {
     const silent = createServer((socket) => socket.on('error', () => {}).resume());
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const { port } = silent.address() as { port: number };
@@ -188,7 +188,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     };
     const ticket = await new TicketSource({ keytab, config }, {}, surroundings).get('zookeeper/localhost');
     expect(ticket.client).toBe(`ann@${realm.name}`);
-    // Once, not once for each request.
+    // Once, not once per request.
     expect(asked.filter((each) => each === port)).toHaveLength(1);
     await expect(
       connect(at('meerkat'), { sasl: kerberos({ keytab, config: silentOnly(config) }), connectTimeoutMs: 1000 }),
@@ -196,7 +196,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     silent.close();
   });
 
-  /** A configuration of which the first center is left. */
+  /** The configuration with only the first KDC. */
   function silentOnly(config: string): string {
     const path = join(realm.directory, 'silent.conf');
     let count = 0;
@@ -207,7 +207,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     return path;
   }
 
-  test('says how far the clocks are apart', async () => {
+  test('reports the clock skew', async () => {
     const ahead = (ms: number): TicketSource =>
       new TicketSource({ keytab, ...own() }, process.env, { ...KDC_SURROUNDINGS, nowMs: () => Date.now() + ms });
     await expect(ahead(HOUR_MS).get('zookeeper/localhost')).rejects.toThrow(
@@ -217,7 +217,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     expect((await ahead(0).get('zookeeper/localhost')).client).toBe(`ann@${realm.name}`);
   });
 
-  test('fetches a ticket once, and takes another cache as soon as it is there', async () => {
+  test('fetches a ticket once, and uses a new cache as soon as it exists', async () => {
     const cache = realm.login('ann', keytab);
     const source = new TicketSource({ cache, ...own() });
     const first = await source.get('zookeeper/localhost');
@@ -225,7 +225,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     realm.login('ann', keytab);
     const second = await source.get('zookeeper/localhost');
     expect(second).not.toBe(first);
-    // A fresh one that the service refuses is not fetched again: that would be asked for ever.
+    // A fresh ticket that the service refuses is not fetched again, to avoid an endless loop.
     expect(source.refuse('zookeeper/localhost', first)).toBe(true);
     expect(source.refuse('zookeeper/localhost', second)).toBe(false);
     expect(await source.get('zookeeper/localhost')).toBe(second);
@@ -240,7 +240,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
         encoding: 'utf8',
         env: { ...realm.environment, HOME: realm.directory, ...env },
       });
-    // The znode belongs to its creator, who is ann by her ticket, and she may look at it by her key.
+    // The znode is created with ann's ticket, and she can read it with her keytab.
     const created = run({ KRB5CCNAME: realm.login('ann', keytab) }, ['create', '/of-ann', 'x', '--acl', 'creator']);
     expect(created.stderr).toBe('');
     const none = join(realm.directory, 'none');
@@ -250,8 +250,8 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     expect(failed.stderr).toMatch(/there is no ticket cache \/.*none: run kinit/);
   });
 
-  // The last: it changes the key of the servers.
-  test('fetches another ticket when the service has another key since', async () => {
+  // Must be last, because it changes the key of the servers.
+  test("fetches a new ticket when the service's key has changed", async () => {
     const sasl = kerberos({ keytab, ...own() });
     await (await connect(at('meerkat'), { sasl })).close();
     renameSync(realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'renewed.keytab'), service);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** A user as a test knows him. */
+/** A user of a test. */
 export interface User {
   readonly username: string;
   readonly password: string;
@@ -9,7 +9,7 @@ export interface User {
 export interface Exchange extends User {
   readonly nonce: string;
   readonly authzid?: string;
-  /** As it goes into the hash. */
+  /** Used in the hash. */
   readonly digestUri?: string;
   readonly realm?: string;
 }

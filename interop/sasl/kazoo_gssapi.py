@@ -1,4 +1,4 @@
-"""Logs in with GSSAPI and says who it is in an ACL of its own."""
+"""Logs in with GSSAPI and prints its identity from an ACL."""
 import sys
 
 from kazoo.client import KazooClient

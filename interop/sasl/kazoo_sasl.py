@@ -1,4 +1,4 @@
-"""Logs in with DIGEST-MD5, keeps others out of a znode, and says who it is."""
+"""Logs in with DIGEST-MD5, restricts a znode to itself, and prints its identity."""
 import sys
 
 from kazoo.client import KazooClient
@@ -27,7 +27,7 @@ for client in (ann, connect()):
 try:
     connect(username="bob", password="wrong").get("/")
     raise AssertionError("let in")
-# Where its thread is faster than its caller, kazoo calls the refusal a timeout.
+# If its thread is faster than the caller, kazoo reports the refusal as a timeout.
 except (KazooException, KazooTimeoutError):
     pass
 print("done", flush=True)

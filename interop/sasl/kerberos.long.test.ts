@@ -36,7 +36,7 @@ describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () =>
     });
   }
 
-  /** What kazoo says about itself, or that it was refused. */
+  /** The identity printed by kazoo, or its refusal. */
   function askKazoo(server: ServerProcess, cache: string): string {
     const script = fileURLToPath(new URL('./kazoo_gssapi.py', import.meta.url));
     const { stdout, stderr } = spawnSync('/usr/bin/python3', [script, `localhost:${server.port}`, String(count++)], {
@@ -48,7 +48,7 @@ describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () =>
   }
 
   test.each(Object.keys(TYPES))(
-    'lets kazoo and our client in with keys of the type %s, by mutual authentication',
+    'authenticates kazoo and our client with keys of type %s, with mutual authentication',
     async (type) => {
       const keytab = realm.addKeys('zookeeper/localhost', `${type}:normal`, `server-${type}.keytab`);
       await using server = await startServer(keytab);
@@ -61,7 +61,7 @@ describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () =>
     },
   );
 
-  test("lets Apache's shell in, and maps its name as the keys say", async () => {
+  test("authenticates Apache's shell, and maps its name as configured", async () => {
     const keytab = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-java.keytab');
     await using server = await startServer(keytab, { 'kerberos.removeRealmFromPrincipal': true });
     const jaas = join(realm.directory, 'client.jaas');
@@ -82,7 +82,7 @@ describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () =>
     expect(stdout).toContain('sasl: ann\n');
   });
 
-  test('takes renewed keys without a restart, and tickets with the old ones still', async () => {
+  test('accepts renewed keys without a restart, and still tickets with the old ones', async () => {
     const keytab = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-renewed.keytab');
     await using server = await startServer(keytab);
     const old = realm.login('ann', clientKeytab);
@@ -92,9 +92,9 @@ describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () =>
     expect(askKazoo(server, realm.login('ann', clientKeytab))).toContain('ann@');
   });
 
-  test('refuses a ticket that no key opens, and says which key that would be', async () => {
+  test('refuses a ticket that no key can decrypt, and reports the required key', async () => {
     const keytab = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-stale.keytab');
-    // The key distribution center has a newer one from here on.
+    // The KDC has a newer key from here on.
     realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-other.keytab');
     await using server = await startServer(keytab);
     expect(askKazoo(server, realm.login('ann', clientKeytab))).not.toContain('ann@');
@@ -104,7 +104,7 @@ describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () =>
     );
   });
 
-  test('where there are passwords alone, both ends say so', async () => {
+  test('if the server only accepts passwords, both sides report it', async () => {
     realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-unused.keytab');
     await using server = await ServerProcess.start('meerkat', { saslUsers: { bob: 'bobsecret' } });
     const sasl = kerberos({ keytab: clientKeytab, config: realm.configPath });
@@ -123,7 +123,7 @@ describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () =>
     await expect.poll(() => server.output).toMatch(/no rule of security.auth_to_local maps/);
   });
 
-  test('stops the start without a keytab that has the principal', async () => {
+  test('does not start without a keytab that contains the principal', async () => {
     await expect(startServer('/nowhere/zk.keytab')).rejects.toThrow(
       /the keytab \/nowhere\/zk.keytab cannot be read: there is no such file/,
     );

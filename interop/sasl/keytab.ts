@@ -1,4 +1,4 @@
-/** A keytab of one key of AES-256 in the realm R, in the words of MIT's documentation of the format. */
+/** A keytab with one AES-256 key in the realm R, following MIT's documentation of the format. */
 export function keytabOf(name: string, host: string, key: string): Buffer {
   const data = (text: string): Buffer => Buffer.concat([Buffer.from([0, text.length]), Buffer.from(text)]);
   const entry = Buffer.concat([

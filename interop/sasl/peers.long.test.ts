@@ -26,18 +26,18 @@ describeWith(['kazoo', 'apache'], 'SASL DIGEST-MD5 of our server', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  test('lets the Python client kazoo in by its password, and names it in ACLs', async () => {
+  test('authenticates kazoo by its password, with its name in ACLs', async () => {
     const script = fileURLToPath(new URL('./kazoo_sasl.py', import.meta.url));
     await using client = new ConsoleProcess('/usr/bin/python3', [script, `127.0.0.1:${server.port}`]);
     await client.waitFor(/done/);
     expect(await client.end()).toBe(0);
   });
 
-  test.each(['bob', 'Łukasz'] as const)("lets Apache's shell in as %s", (name) => {
+  test.each(['bob', 'Łukasz'] as const)("authenticates Apache's shell as %s", (name) => {
     expect(whoAmI(name, USERS[name])).toContain(`sasl: ${name}`);
   });
 
-  test("lets Apache's shell not in with a wrong password", () => {
+  test("refuses Apache's shell with a wrong password", () => {
     expect(whoAmI('bob', 'wrong')).not.toContain('sasl:');
   });
 

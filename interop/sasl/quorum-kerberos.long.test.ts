@@ -33,7 +33,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos between servers', () => {
   });
   afterAll(() => realm?.dispose());
 
-  /** Sections for a server that is known as zkquorum/localhost, and logs in as this principal. */
+  /** JAAS sections of a server with the principal zkquorum/localhost, which logs in as `learner`. */
   function jaas(learner = 'zkquorum/localhost'): string {
     const section = (name: string, principal: string): string => {
       const keytab = join(realm.directory, `${principal.replace('/', '-')}.keytab`);
@@ -69,7 +69,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos between servers', () => {
   test.each([
     ['two of Apache and one of ours', ['apache', 'apache', 'meerkat']],
     ['one of Apache and two of ours', ['meerkat', 'meerkat', 'apache']],
-  ] as const)('%s form an ensemble, whoever leads, and refuse who begins with a password', async (_, kinds) => {
+  ] as const)('%s form an ensemble under any leader, and refuse a peer with a password', async (_, kinds) => {
     ensemble = await start(kinds);
     for (const kind of ['apache', 'meerkat'] as const) {
       const leader = await ensemble.leaderOfKind(kind);
@@ -80,7 +80,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos between servers', () => {
     for (const { electionPort, server } of ensemble.members) {
       const peer = await RawPeer.say(electionPort, Buffer.concat([hello, packet]));
       await peer.closed;
-      // Magic, status −1, a token of no bytes.
+      // Magic, status −1, an empty token.
       expect(peer.received.toString('hex'), server.kind).toBe('5f2435013501edccffffffff00000000');
       if (server.kind === 'apache') continue;
       expect(server.output).toMatch(
@@ -89,7 +89,7 @@ describeWith(['kerberos', 'apache'], 'Kerberos between servers', () => {
     }
   });
 
-  test('keeps a server out that logs in as one that is no member, or names no host, and says why', async () => {
+  test('refuses a server whose principal is not a member or has no host, and reports why', async () => {
     ensemble = await start(['meerkat', 'meerkat', 'meerkat']);
     const third = ensemble.members[2]!;
     for (const [principal, reason] of [

@@ -46,7 +46,7 @@ async function check(members: readonly Member[], path: string): Promise<void> {
   }
 }
 
-/** Lets each kind of server lead once. */
+/** Makes each kind of server lead once. */
 async function checkRoles(kinds: readonly ServerKind[]): Promise<void> {
   for (const kind of kinds) {
     const leader = await ensemble!.leaderOfKind(kind);
@@ -58,7 +58,7 @@ describeWith(['apache'], 'SASL between servers', () => {
   test.each([
     ['two of Apache and one of ours', ['apache', 'apache', 'meerkat']],
     ['one of Apache and two of ours', ['meerkat', 'meerkat', 'apache']],
-  ] as const)('%s form an ensemble, whoever leads', async (_, kinds) => {
+  ] as const)('%s form an ensemble under any leader', async (_, kinds) => {
     ensemble = await Ensemble.start(
       kinds.map((kind) => place(kind)),
       STEPS.required,
@@ -66,7 +66,7 @@ describeWith(['apache'], 'SASL between servers', () => {
     await checkRoles(['apache', 'meerkat']);
   });
 
-  test('is switched on by rolling restarts beside servers of Apache, with a quorum at all times', async () => {
+  test('is enabled by rolling restarts together with Apache servers, always with a quorum', async () => {
     ensemble = await Ensemble.start([place('apache'), place('meerkat'), place('meerkat')], STEPS.off);
     for (const step of [STEPS.enabled, STEPS.learner, STEPS.required]) {
       for (const member of ensemble.members) {
@@ -92,7 +92,7 @@ describeWith(['apache'], 'SASL of another mechanism between servers', () => {
     const [apache = '', meerkat] = await Promise.all(answers);
     expect(meerkat).toBe(apache);
     expect(apache).toMatch(/realm="zk-quorum-sasl-md5",nonce/);
-    // Magic, status −1, a token of no bytes.
+    // Magic, status −1, an empty token.
     expect(Buffer.from(apache.slice(-16), 'latin1').toString('hex')).toBe('5f2435013501edccffffffff00000000');
     expect(ensemble.members[1]?.server.output).toMatch(
       /WARN +127.0.0.1:\d+ on the election port: it begins as with Kerberos \(GSSAPI\), and this server takes a password/,
@@ -101,7 +101,7 @@ describeWith(['apache'], 'SASL of another mechanism between servers', () => {
 });
 
 describe('SASL between servers of ours', () => {
-  test('keeps a server with a wrong password out, and the log of both says why', async () => {
+  test('refuses a server with a wrong password, and both logs say why', async () => {
     ensemble = await Ensemble.start([place('meerkat'), place('meerkat'), place('meerkat')], STEPS.required);
     const third = ensemble.members[2]!;
     await third.server.kill();
@@ -116,7 +116,7 @@ describe('SASL between servers of ours', () => {
     await check(ensemble.members.slice(0, 2), '/two');
   });
 
-  test('lets no stranger say a vote or follow', async () => {
+  test('allows no unauthenticated peer to vote or follow', async () => {
     ensemble = await Ensemble.start([place('meerkat'), place('meerkat'), place('meerkat')], STEPS.required);
     const leader = await ensemble.leader();
     const vote = { state: 'looking', leader: 3, zxid: 99n, round: 99n, peerEpoch: 1n } as const;
@@ -127,7 +127,7 @@ describe('SASL between servers of ours', () => {
     await Promise.all([voter.closed, follower.closed, garbage.closed]);
     expect(voter.received).toHaveLength(0);
     expect(follower.received).toHaveLength(0);
-    // The challenge, and nothing of Zab.
+    // Only the challenge, no Zab packets.
     expect(garbage.received.subarray(0, 8).toString('hex')).toBe('5f2435013501edcc');
     expect(leader.server.output).toMatch(/it does not authenticate, which quorum.auth.serverRequireSasl demands/);
     await check(ensemble.members, '/after');

@@ -10,7 +10,7 @@ import { expect, test, vi } from 'vitest';
 import { fourLetterWord, freePort, ServerProcess } from '../harness/server-process.ts';
 import { keytabOf } from './keytab.ts';
 
-/** Each stands in one place of the configuration, and nowhere else. */
+/** Each is used in exactly one place of the configuration. */
 const SECRETS = {
   user: 'SECRET-of-a-user',
   superUser: 'SECRET-of-the-super-user',
@@ -55,7 +55,7 @@ QuorumLearner { ${module} username="zk" password="${SECRETS.server}"; };`;
     await client.create('/a', 'x');
     await expect(login('wrong')).rejects.toThrow(AuthFailedError);
     for (const word of WORDS) seen.push(await fourLetterWord(server.port, word));
-    // It opens a moment after the client port.
+    // It opens after the client port.
     const commands = await vi.waitFor(() => fetch(`http://127.0.0.1:${adminPort}/commands`), { timeout: 60_000 });
     const index = await commands.text();
     for (const [, name] of index.matchAll(/"\/commands\/(\w+)"/g)) {
@@ -65,7 +65,7 @@ QuorumLearner { ${module} username="zk" password="${SECRETS.server}"; };`;
     await server.stop();
     seen.push(server.output);
 
-    // A configuration that cannot be used is told of with its values.
+    // An invalid configuration is reported with its values.
     server.reconfigure({
       'java.security.auth.login.config': path('broken.conf', jaas.replaceAll('";', '"')),
       'session.secretFile': path('weak', SECRETS.session.slice(0, 20)),
@@ -81,7 +81,7 @@ QuorumLearner { ${module} username="zk" password="${SECRETS.server}"; };`;
   for (const text of seen) expect(text).not.toContain('SECRET');
 });
 
-test('neither the password of a store, nor a key of a keytab, nor a private key is anywhere', async () => {
+test('store passwords, keytab keys and private keys do not appear either', async () => {
   const STORE = 'SECRET-of-the-stores';
   const KEY = 'SECRET-of-a-keytab-with-32-bytes';
   const directory = mkdtempSync(join(tmpdir(), 'interop-secrets-'));
@@ -122,7 +122,7 @@ test('neither the password of a store, nor a key of a keytab, nor a private key 
       seen.push(await (await fetch(`http://127.0.0.1:${adminPort}/commands/${name}`)).text());
     }
     expect(seen.length).toBeGreaterThan(WORDS.length + 5);
-    // Clients that cannot log in, and what prints them.
+    // Clients that cannot log in, and printed representations of their options.
     const options = { keytab, config: path('krb5.conf', '[realms]\nR = {\n kdc = 127.0.0.1:1\n}\n') };
     const place = `localhost:${server.port}`;
     const failed: unknown = await connect(place, { sasl: kerberos(options), connectTimeoutMs: 1000 }).catch((e) => e);
@@ -136,7 +136,7 @@ test('neither the password of a store, nor a key of a keytab, nor a private key 
     await server.stop();
     seen.push(server.output);
 
-    // Stores and keytabs that cannot be used are told of.
+    // Invalid stores and keytabs are reported.
     for (const [changes, message] of [
       [{ 'admin.ssl.keyStore.password': 'SECRET-that-is-wrong' }, /admin.ssl.keyStore.location: .*key.pem: .*password/],
       [

@@ -14,10 +14,10 @@ import { keytabOf } from './keytab.ts';
 const BOB: User = { username: 'bob', password: 'bobsecret' };
 const USERS = { bob: BOB.password, ann: 'annsecret', super: 'supersecret' };
 
-/** What a client was answered, as text: each reply byte by byte but for the nonce, and whether the connection was closed. */
+/** The replies to a client, as text: all bytes except the nonce, and whether the connection was closed. */
 type Transcript = readonly string[];
 
-/** Makes a second token from the nonce of the challenge. */
+/** Creates the second token from the challenge's nonce. */
 type Answer = (nonce: string) => string | Buffer;
 
 const of = (change: (directives: Map<string, string>) => void, user = BOB): Answer => {
@@ -35,7 +35,7 @@ const text =
     change(format(digestResponse({ ...BOB, nonce })));
 const padded = (length: number): Answer => text((whole) => `${whole},x="${'y'.repeat(length - whole.length - 5)}"`);
 
-/** What both servers must answer alike. */
+/** Tokens that both servers must answer equally. */
 const ALIKE: Readonly<Record<string, Answer>> = {
   'a correct response': text((whole) => whole),
   'no qop': without('qop'),
@@ -91,7 +91,7 @@ const ALIKE: Readonly<Record<string, Answer>> = {
 
 const UNKNOWN = 'an unknown mechanism';
 
-/** First tokens of mechanisms, by what the log calls these. */
+/** First tokens of mechanisms, by their name in the log. */
 const BEGINNINGS: readonly (readonly [string, Buffer])[] = [
   ['Kerberos (GSSAPI)', Buffer.from('6082020006092a864886f7120102020100', 'hex')],
   ['SPNEGO', Buffer.from('600806062b0601050502', 'hex')],
@@ -103,7 +103,7 @@ const BEGINNINGS: readonly (readonly [string, Buffer])[] = [
 const begins = (name: string): string =>
   name === UNKNOWN ? 'its first token is of no known mechanism' : `it begins as with ${name}`;
 
-/** What a reply is, with what differs each time replaced. */
+/** Formats a reply, with variable parts replaced. */
 function show(error: number, zxid: bigint, body: Buffer): string {
   const token =
     body.length === 0 ? 'no body' : JSON.stringify(new RecordReader(body).buffer()?.toString('latin1') ?? null);
@@ -126,7 +126,7 @@ async function converse(port: number, tokens: readonly (string | Buffer | Answer
     said.push(show(error, zxid, body));
     nonce = /nonce="([^"]*)"/.exec(body.toString('latin1'))?.[1] ?? nonce;
   }
-  // One that has been told of a failure is closed behind it.
+  // After a reported failure the connection is closed.
   if (!(said.at(-1) ?? '').startsWith('0 ')) {
     await client.closed;
     said.push('closed');
@@ -173,7 +173,7 @@ describeWith(['apache'], 'SASL over the wire', () => {
     loggedBefore = servers.get('meerkat')?.output.length ?? 0;
   });
 
-  /** What our server has logged in this test of failures, by reason, and that no secret is in it. */
+  /** Expects the failures logged by our server in this test, by reason, without secrets. */
   async function expectLines(reasons: readonly string[]): Promise<void> {
     const lines = (): string[] => {
       const output = servers.get('meerkat')?.output.slice(loggedBefore) ?? '';
@@ -197,7 +197,7 @@ describeWith(['apache'], 'SASL over the wire', () => {
       expect(meerkat.length).toBeGreaterThanOrEqual(2);
     });
 
-    test('a first token is not looked at', async () => {
+    test('the first token is ignored', async () => {
       const { apache, meerkat } = await both([Buffer.from('anything'), of(() => {})]);
       expect(meerkat).toEqual(apache);
       expect(meerkat.at(-1)).toMatch(/sasl.*bob/);
@@ -241,14 +241,14 @@ describeWith(['apache'], 'SASL over the wire', () => {
       }
     });
 
-    // On purpose unlike Apache: who one is follows from the name that was proved.
-    test('another authzid than the name is refused by ours', async () => {
+    // Deliberately unlike Apache: the identity is the authenticated name.
+    test('an authzid other than the name is refused by ours', async () => {
       const other: Answer = (nonce) => format(digestResponse({ ...BOB, nonce, authzid: 'super' }));
       const { meerkat } = await both([FIRST, other]);
       expect(meerkat.slice(1)).toEqual(['-115 zxid=0 null', 'closed']);
     });
 
-    test('an unknown user with the password of the one who was there before is refused by ours (ZOOKEEPER-4839)', async () => {
+    test('an unknown user with the password of the previous user is refused by ours (ZOOKEEPER-4839)', async () => {
       const eve = of(() => {}, { username: 'eve', password: BOB.password });
       await both([FIRST, of(() => {})]);
       const { apache, meerkat } = await both([FIRST, eve]);
@@ -257,7 +257,7 @@ describeWith(['apache'], 'SASL over the wire', () => {
     });
   });
 
-  describe('that is required', () => {
+  describe('when required', () => {
     beforeAll(() => startBoth({ config: { sessionRequireClientSASLAuth: true, allowSaslFailedClients: true } }));
     afterAll(stopBoth);
 
@@ -295,7 +295,7 @@ describeWith(['apache'], 'SASL over the wire', () => {
     });
   });
 
-  describe('whose failures are tolerated', () => {
+  describe('when failures are tolerated', () => {
     beforeAll(() => startBoth({ config: { allowSaslFailedClients: true } }));
     afterAll(stopBoth);
 
@@ -316,7 +316,7 @@ describeWith(['apache'], 'SASL over the wire', () => {
       const module =
         'com.sun.security.auth.module.Krb5LoginModule required isInitiator=false useKeyTab=true storeKey=true';
       const jaas = `Server { ${module} keyTab="${path('zk.keytab')}" principal="zookeeper/localhost@R"; };`;
-      // No realm is asked: a ticket does not come so far here.
+      // No KDC is needed, because no ticket gets that far.
       const env = { JAVA_TOOL_OPTIONS: '-Djava.security.krb5.realm=R -Djava.security.krb5.kdc=127.0.0.1:1' };
       await startBoth({ jaas, env });
     });
@@ -337,7 +337,7 @@ describeWith(['apache'], 'SASL over the wire', () => {
       },
     );
 
-    test('our client is told that its mechanism is not the one of the server, be it ours or of Apache', async () => {
+    test("our client reports that the server, ours or Apache's, does not support its mechanism", async () => {
       for (const server of servers.values()) {
         const place = `127.0.0.1:${server.port}`;
         await expect(connect(place, { sasl: digestMd5(BOB) }), server.kind).rejects.toThrow(
@@ -347,13 +347,13 @@ describeWith(['apache'], 'SASL over the wire', () => {
     });
   });
 
-  describe('that is not configured', () => {
+  describe('when not configured', () => {
     beforeAll(async () => {
       for (const kind of SERVER_KINDS) servers.set(kind, await ServerProcess.start(kind));
     });
     afterAll(stopBoth);
 
-    test('answers every token with none', async () => {
+    test('answers every token with an empty one', async () => {
       const { apache, meerkat } = await both([FIRST, 'anything']);
       expect(meerkat).toEqual(apache);
       expect(meerkat.slice(0, 2)).toEqual(['0 zxid=0 null', '0 zxid=0 null']);

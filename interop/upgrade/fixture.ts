@@ -9,9 +9,9 @@ import { Program } from '../install/single-file.ts';
 import { type DumpedZnode, dumpTree } from './tree.ts';
 
 /**
- * The release before: a commit, until there are releases. Its server is in the fixture, bundled to one script. To renew it, bundle
- * its server to `fixture/server-<release>.mjs.gz`, change this, and run `RECORD=release npx vitest run --project long
- * interop/upgrade && npm run format`.
+ * The previous release: a commit, until there are releases. Its server is in the fixture, bundled into one script. To
+ * update it, bundle the server into `fixture/server-<release>.mjs.gz`, change this, and run `RECORD=release npx vitest
+ * run --project long interop/upgrade && npm run format`.
  */
 export const RELEASE = '907eca2';
 
@@ -20,11 +20,11 @@ const fileOf = (name: string): string => join(FIXTURE, name);
 
 export interface Expected {
   readonly znodes: readonly DumpedZnode[];
-  /** Of the client that was there, and has the ephemeral znode; its timeout is more than a day. */
+  /** Session of the recorded client, which owns the ephemeral znode; its timeout is more than a day. */
   readonly session: { readonly id: bigint; readonly password: Uint8Array };
 }
 
-/** What the server of that release told of every znode before it was killed. */
+/** All znodes as returned by the server of that release before it was killed. */
 export function readExpected(): Expected {
   const { session, znodes } = JSON.parse(readFileSync(fileOf(`tree-${RELEASE}.json`), 'utf8')) as {
     readonly session: { readonly id: string; readonly password: string };
@@ -33,20 +33,20 @@ export function readExpected(): Expected {
   return { znodes, session: { id: BigInt(session.id), password: Buffer.from(session.password, 'base64') } };
 }
 
-/** Unpacks `data` or `backup` into a directory that it makes. */
+/** Unpacks `data` or `backup` into a new directory. */
 export function unpack(name: 'data' | 'backup', directory: string): void {
   mkdirSync(directory, { recursive: true });
   execFileSync('tar', ['-xzf', fileOf(`${name}-${RELEASE}.tar.gz`), '-C', directory]);
 }
 
-/** The command line of that release's server. @param directory where the script is written */
+/** The command line of that release's server. @param directory for the script */
 export function oldServer(directory: string): readonly string[] {
   const script = join(directory, 'old-server.mjs');
   writeFileSync(script, gunzipSync(readFileSync(fileOf(`server-${RELEASE}.mjs.gz`))));
   return [process.execPath, script];
 }
 
-/** Waits until a server has a mode: it serves clients. */
+/** Waits until a server serves clients. @returns its mode */
 export async function untilServing(port: number, program: Program): Promise<string> {
   for (;;) {
     const answer = await fourLetterWord(port, 'srvr', 5_000).catch(() => '');
@@ -58,9 +58,10 @@ export async function untilServing(port: number, program: Program): Promise<stri
 }
 
 /**
- * Makes the fixture again, from the script of the server that is there: RECORD=release npx vitest run --project long interop/upgrade
+ * Records the fixture from its server script: RECORD=release npx vitest run --project long interop/upgrade
  *
- * The server is killed, so that its log ends as it does then; the backup is made of the same directory by the command of today.
+ * The server is killed, so that its log is not closed cleanly; the backup is made from its directory by the current
+ * command.
  */
 export async function record(directory: string, meerkat: readonly string[]): Promise<void> {
   const port = await freePort();
@@ -91,7 +92,7 @@ function pack(name: string, directory: string): void {
   execFileSync('tar', ['--sparse', '-czf', fileOf(`${name}-${RELEASE}.tar.gz`), '-C', directory, '.']);
 }
 
-/** Some of every kind of txn, over more than one snapshot. */
+/** Writes txns of every kind, across more than one snapshot. */
 async function fill(client: Client): Promise<void> {
   await client.create('/app', 'an application');
   await client.create('/app/config', '{"port":80}');

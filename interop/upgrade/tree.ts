@@ -1,6 +1,6 @@
 import type { Client } from '@meerkat/client';
 
-/** One znode with everything that clients see of it; 64-bit numbers as text. */
+/** One znode with all fields visible to clients; 64-bit numbers as text. */
 export interface DumpedZnode {
   readonly path: string;
   readonly data: string;
@@ -8,7 +8,7 @@ export interface DumpedZnode {
   readonly stat: Readonly<Record<string, string>>;
 }
 
-/** All znodes but the list of servers, which each server makes at its start; in the order of their paths. @param client must be allowed to read them */
+/** All znodes, sorted by path, except the server list, which each server creates at start. @param client needs READ */
 export async function dumpTree(client: Client): Promise<readonly DumpedZnode[]> {
   const znodes: DumpedZnode[] = [];
   const visit = async (path: string): Promise<void> => {

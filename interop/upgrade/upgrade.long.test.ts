@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** The directory of the release before is served, every znode as it was, and its session goes on. */
+/** Expects the previous release's directory to be served, with every znode unchanged, and its session to resume. */
 async function expectServed(): Promise<void> {
   const { znodes, session } = readExpected();
   await using server = await ServerProcess.start('meerkat', { directory, config: { maxSessionTimeout: 100_000_000 } });
@@ -27,7 +27,7 @@ async function expectServed(): Promise<void> {
   await client.create('/after', 'the upgrade');
 }
 
-/** Three members on one machine, each of the old program or the new one. */
+/** Three members on one machine, each running the old or the new program. */
 class Members implements AsyncDisposable {
   readonly #old: readonly string[] = oldServer(directory);
   readonly #ports: number[] = [];
@@ -65,14 +65,14 @@ class Members implements AsyncDisposable {
     return Promise.all([1, 2, 3].map((id) => untilServing(this.#portOf(id), this.#programOf(id))));
   }
 
-  /** Replaces a member as an upgrade does: it is stopped gracefully, and the other program gets its directory. */
+  /** Replaces a member as in an upgrade: stops it gracefully and starts the other program on its directory. */
   async replace(id: number, release: 'old' | 'new'): Promise<void> {
     expect(await this.#programOf(id).stop()).toBe(0);
     this.run(id, release);
     await this.modes();
   }
 
-  /** A write through each member, which the others show. */
+  /** Writes through each member and reads at the others. */
   async write(step: string): Promise<void> {
     for (const id of [1, 2, 3]) {
       await using client = await connect(`127.0.0.1:${this.#portOf(id)}`, {
@@ -136,7 +136,7 @@ if (env['RECORD'] === 'release') {
     const session = client.session?.id;
     await client.create('/here', '', { mode: 'ephemeral' });
     await members.write('old');
-    // Whoever leads, both programs do at some time: the leader is the one that is replaced last, and then first.
+    // The leader is replaced last, and on the way back first, so that both programs lead at some time.
     const order = (await members.modes()).map((mode, i) => ({ id: i + 1, isLeader: mode === 'leader' }));
     order.sort((a, b) => Number(a.isLeader) - Number(b.isLeader));
     for (const { id } of order) {

@@ -1,10 +1,10 @@
-/** A command for zkCli.sh, and how many watch events it brings to the same shell. */
+/** A command for zkCli.sh, and the number of watch events that it triggers in the same shell. */
 export interface ShellCommand {
   readonly line: string;
   readonly events?: number;
 }
 
-/** A tour through the shell: what people type every day, and what they get wrong. */
+/** A tour of the shell: common commands, and common mistakes. */
 export const SHELL_SCRIPT: readonly ShellCommand[] = [
   { line: 'ls /' },
   { line: 'ls -R /' },
@@ -59,7 +59,7 @@ export const SHELL_SCRIPT: readonly ShellCommand[] = [
   { line: 'create /tree/a/b b', events: 1 },
   { line: 'set /tree/a/b c', events: 1 },
   { line: 'removewatches /nope' },
-  // Access control.
+  // ACLs.
   { line: 'getAcl /app' },
   { line: 'addauth digest alice:secret' },
   { line: 'whoami' },

@@ -4,7 +4,7 @@ import type { ShellCommand } from './script.ts';
 const ZKCLI = '/usr/share/zookeeper/bin/zkCli.sh';
 const EVENT = /^WatchedEvent (?!.*type:None).*$/m;
 
-/** What one command printed, without what changes from run to run; the watch events apart, as another thread prints them. */
+/** Output of one command, without variable parts; watch events separately, because another thread prints them. */
 export interface Answer {
   readonly command: string;
   readonly lines: readonly string[];
@@ -12,10 +12,10 @@ export interface Answer {
 }
 
 /**
- * Types the commands into zkCli.sh, one at a time, and notes what it prints.
+ * Types the commands into zkCli.sh, one at a time, and records the output.
  *
- * The shell has no prompt when its input is no terminal. So every command is followed by one for a znode that is not
- * there: when its error appears, the answer is complete.
+ * The shell has no prompt when its input is not a terminal. So every command is followed by one for a missing znode:
+ * when its error appears, the answer is complete.
  */
 export async function shellTranscript(port: number, commands: readonly ShellCommand[]): Promise<Answer[]> {
   await using shell = new ConsoleProcess(ZKCLI, ['-server', `127.0.0.1:${port}`]);
@@ -46,7 +46,7 @@ function answerOf(command: string, text: string): Answer {
   return { command, lines: isUnordered(command) ? rest.flatMap(sortedList).sort() : rest, events };
 }
 
-/** What these print has no order on the server. */
+/** Whether the server returns the command's result in no particular order. */
 function isUnordered(command: string): boolean {
   return command.startsWith('getEphemerals') || command === 'whoami';
 }
@@ -56,7 +56,7 @@ function sortedList(line: string): string[] {
   return line.startsWith('[') ? line.slice(1, -1).split(', ') : [line];
 }
 
-/** Times and session ids; zxids stay, because both servers are asked the same from the beginning. */
+/** Removes times and session ids; zxids are kept, because both servers get the same requests. */
 function withoutTimes(line: string): string {
   return line.replace(/^([cm]time = ).*$/, '$1<time>').replace(/^(ephemeralOwner = )0x[0-9a-f]{5,}$/, '$1<session>');
 }

@@ -4,7 +4,7 @@ export function zxid(epoch: number, counter: number): number {
   return epoch * 2 ** 32 + counter;
 }
 
-/** A txn that sets /a, as a log has it (TxnHeader and SetDataTxn, by hand). */
+/** A logged txn that sets /a (TxnHeader and SetDataTxn, encoded by hand). */
 export function logged(zxid: number, data = `data of ${zxid}`): LoggedTxn {
   const path = Buffer.from('/a');
   const bytes = Buffer.from(data);

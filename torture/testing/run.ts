@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** A run heals itself within two minutes or says that it cannot. */
+/** A run heals within two minutes or reports that it cannot. */
 export const RUN_MS = 280_000;
 
-/** Where runs of this test write. */
+/** Directory for the files of the runs of a test. */
 export let temporary = '';
 const running: ChildProcess[] = [];
 
-/** Builds the program before the tests of a file, and ends and removes what each leaves. */
+/** Builds the program before the tests of a file; after each test, stops leftover processes and removes files. */
 export function prepareRuns(): void {
   beforeAll(() => {
     const { status, stdout, stderr } = spawnSync('npx', ['tsc', '-b', 'torture'], { cwd: ROOT, encoding: 'utf8' });
@@ -27,7 +27,7 @@ export function prepareRuns(): void {
   afterEach(async () => {
     for (const child of running.splice(0)) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
-      // The first signal lets it end its servers.
+      // The first signal lets it stop its servers.
       child.kill('SIGTERM');
       await once(child, 'exit');
     }
@@ -37,14 +37,14 @@ export function prepareRuns(): void {
 
 export interface Run {
   readonly child: ChildProcess;
-  /** What it has printed so far. */
+  /** Its output so far. */
   text(): string;
-  /** Resolves once it has printed this. */
+  /** Resolves once its output contains `part`. */
   printed(part: string): Promise<void>;
   readonly ended: Promise<number | null>;
 }
 
-/** As `npm run torture` does, with everything that it writes in a directory of the test. */
+/** Starts it like `npm run torture`, with all its files in a directory of the test. */
 export function start(args: readonly string[]): Run {
   const child = spawn(process.execPath, [join(ROOT, 'torture/dist/main.js'), ...args], {
     env: { ...process.env, TMPDIR: temporary },
@@ -73,7 +73,7 @@ export function start(args: readonly string[]): Run {
   };
 }
 
-/** The figure behind a label of the table. */
+/** The value of a label in the table. */
 export function figure(text: string, label: string): number {
   const found = new RegExp(`^${label} +([\\d,]+)`, 'm').exec(text);
   if (found === null) throw new Error(`there is no "${label}" in\n${text}`);

@@ -1,4 +1,4 @@
-// Ours, with its promises: what they cost is part of what is measured.
+// Our client with its promises: their cost is part of the measurement.
 import { connect as connectClient } from '../../../packages/client/dist/index.js';
 
 export async function connect(port) {

@@ -1,5 +1,5 @@
-// The npm package `zookeeper`: a binding of the C client. Its callbacks, not its promises: they cost it less.
-// Data are handed to it as buffers, as to the others; strings would save it about 2 µs of 30.
+// The npm package `zookeeper`, a binding of the C client. Uses its callbacks, which are cheaper than its promises.
+// Data are passed as buffers, as to the others; strings would save it about 2 µs of 30.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 

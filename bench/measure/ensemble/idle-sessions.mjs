@@ -1,9 +1,9 @@
-// Sessions that only ping, as many at each server: together more than the connections that one process may have. Of 20,000
-// descriptors a server of an ensemble gives its clients 14,900.
+// Sessions that only ping, equally many at each server; together more than one process can have connections. Of 20,000
+// descriptors a server of an ensemble leaves 14,900 for clients.
 import { zkload } from '../../load-generator.mjs';
 import { locked } from '../../measure-lock.mjs';
 
-/** What a session asks for, in milliseconds: it pings three times as often. */
+/** Requested session timeout in milliseconds; pings are sent at a third of it. */
 const SESSION = { timeout: 30_000, inflight: 64 };
 
 export async function measureIdleSessions(ensembles, { idleSessions, idleSeconds }) {
@@ -25,9 +25,9 @@ export async function measureIdleSessions(ensembles, { idleSessions, idleSeconds
 }
 
 /**
- * A load generator for each server, because its connections are limited, too.
+ * One load generator per server, because its connections are limited too.
  *
- * @param secs for how long they ping
+ * @param secs duration of the pings
  */
 async function hold({ servers }, sessions, secs) {
   const count = Math.ceil(sessions / servers.length);

@@ -1,6 +1,6 @@
-// The leader ends under load: the longest time without an acknowledged write, over three clients, one at each server,
-// with one write in flight each, that try the next server at once when theirs is gone. When the leader is back, every
-// acknowledged write is looked for on every server.
+// The leader stops under load: the longest time without an acknowledged write, over three clients, one at each server,
+// with one write in flight each, that immediately try the next server when theirs is gone. After the leader's restart,
+// every acknowledged write must be on every server.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { longestGap } from '../../gaps.mjs';
 import { startZkload, zkload } from '../../load-generator.mjs';
 import { locked } from '../../measure-lock.mjs';
 
-/** For the clients to get under way before, and for a gap to show itself after, in milliseconds. */
+/** Milliseconds for the clients to start before, and for a gap to show after. */
 const LEAD_MS = 1500;
 const WATCHED_MS = 3000;
 /** Longer than any trial; a trial ends the load itself. */
@@ -21,7 +21,7 @@ export async function measureLeaderDeath(ensembles, { kills }, progress) {
   return rowsOf('gap without an acknowledged write, leader killed with -9', figures, DEATH_LIMITS);
 }
 
-/** The same with more in the tree: a server that reads its directory again before it serves takes longer then. */
+/** The same with a larger tree: a server that rereads its directory before it serves takes longer. */
 export async function measureLeaderDeathWithZnodes(ensembles, { killsWithZnodes, znodes }, progress) {
   for (const ensemble of ensembles) {
     progress(`${ensemble.engine.name}: creating ${znodes} znodes`);
@@ -32,7 +32,7 @@ export async function measureLeaderDeathWithZnodes(ensembles, { killsWithZnodes,
   return rowsOf(`gap without an acknowledged write, leader killed with -9, ${more}`, figures, DEATH_LIMITS);
 }
 
-/** Of our ensembles only: Apache's server has no hand-over. */
+/** Our ensembles only: Apache's server has no leadership hand-over. */
 export async function measureHandOver(ensembles, { kills }, progress) {
   const ours = ensembles.filter(({ engine }) => engine.name === 'meerkat');
   const figures = await measureGaps(ours, kills, (leader) => leader.stop(), progress);

@@ -1,4 +1,4 @@
-// One client with one durable write in flight: what it waits for at the leader, and at a follower, which asks the leader.
+// One client with one durable write in flight: the latency at the leader, and at a follower, which forwards it.
 import { zkload } from '../../load-generator.mjs';
 import { locked } from '../../measure-lock.mjs';
 

@@ -1,22 +1,22 @@
-// What the clients of two servers notice of the third: that it is killed, and that it comes back after a million txns.
+// How clients of two servers are affected when the third is killed, and when it returns after a million txns.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startZkload, zkload } from '../../load-generator.mjs';
 import { locked } from '../../measure-lock.mjs';
 import { formatValue, median } from '../../report.mjs';
 
-/** Longer than any trial; a trial ends its loads itself. */
+/** Longer than any trial; a trial stops its loads itself. */
 const LOAD = { conns: 2, size: 100, warmup: 1, secs: 600 };
 /** A client at each of the two servers, with one write in flight. */
 const WRITER = { ...LOAD, read: 0, depth: 1, root: '/zkothers-w' };
-/** A thousand reads a second, whatever the answers: without a pace, readers would take what the writers need. */
+/** An open loop of a thousand reads a second: unpaced readers would starve the writers. */
 const READER = { ...LOAD, read: 100, depth: 64, rate: 1000, root: '/zkothers-r' };
-/** Setting up, and the warm-up of LOAD, before the figures begin. */
+/** Set-up and the warm-up of LOAD, before the measurement starts. */
 const LEAD_MS = 1700;
 const WATCHED_MS = 3000;
-/** Snapshots that the million txns have caused are given time to end. */
+/** Time for snapshots triggered by the million txns to finish. */
 const CALM_MS = 5000;
 
-/** What is shown of the clients: how long they waited, and how much they got done. */
+/** Reported figures of the clients: latencies and throughput. */
 const WAITS = [
   { name: 'longest wait of a write', unit: 'ms', figure: ({ writes }) => writes.lat_us.all.max / 1000 },
   { name: 'p99 of a write', unit: 'ms', figure: ({ writes }) => writes.lat_us.all.p99 / 1000 },
@@ -25,7 +25,7 @@ const WAITS = [
 ];
 const THROUGHPUT = { name: 'writes per second', unit: '', figure: ({ writes }) => writes.ops_per_s };
 
-/** Rows of a follower's death, beside the same time without it. */
+/** Rows of a follower's death, compared with a period of the same length without it. */
 export async function measureFollowerDeath(ensembles, { pairs }) {
   const before = { apache: [], meerkat: [] };
   const during = { apache: [], meerkat: [] };
@@ -49,7 +49,7 @@ export async function measureFollowerDeath(ensembles, { pairs }) {
   return rowsOf('a follower is killed', WAITS, before, during);
 }
 
-/** Rows of a follower that was away for so many txns and comes back. */
+/** Rows of a follower that returns after `txnsAway` txns. */
 export async function measureCatchUp(ensembles, { txnsAway }, progress) {
   const before = { apache: [], meerkat: [] };
   const during = { apache: [], meerkat: [] };
@@ -76,7 +76,7 @@ export async function measureCatchUp(ensembles, { txnsAway }, progress) {
   ];
 }
 
-/** What a writer and a reader at each of the others saw while `happen` ran. */
+/** Figures of a writer and a reader at each of the other servers while `happen` runs. */
 async function watchOthers(others, happen) {
   const writer = startZkload('load', others, WRITER);
   const reader = startZkload('load', others, READER);

@@ -1,4 +1,4 @@
-// A znode with 1,000 watchers, spread over the servers, is set: the time until the last of them has been told.
+// A znode with 1,000 watchers, spread over the servers, is set: the time until the last of them is notified.
 import { fileURLToPath } from 'node:url';
 import { BARE_NOTE, startProgram } from '../../bare-server.mjs';
 import { zkload } from '../../load-generator.mjs';
@@ -7,7 +7,7 @@ import { locked } from '../../measure-lock.mjs';
 const BARE = fileURLToPath(new URL('../../bare-fan-server.mjs', import.meta.url));
 const FAN = { watchers: 1000, rounds: 40, 'warm-rounds': 10 };
 
-/** Rows beside Apache's ensemble, and beside one Node.js process that does nothing but write to 1,000 sockets. */
+/** Rows compared with Apache's ensemble, and with a Node.js process that only writes to 1,000 sockets. */
 export async function measureWatchers(ensembles, { pairs }) {
   const bare = await startProgram(BARE);
   const figures = { apache: [], meerkat: [], bare: [] };

@@ -1,4 +1,4 @@
-"""Types lines into a shell on a terminal of its own.
+"""Types lines into a shell on its own terminal.
 
     terminal.py <log> <shell> <arguments …>
 
@@ -30,7 +30,7 @@ def read_until(what, holds):
     deadline = time.monotonic() + WAIT_SECONDS
     while not holds():
         if time.monotonic() > deadline:
-            sys.exit(f'waited in vain for {what}; the terminal shows:\n{shown.decode(errors="replace")}')
+            sys.exit(f'timed out waiting for {what}; the terminal shows:\n{shown.decode(errors="replace")}')
         # The log may change while the terminal is silent.
         if select.select([terminal], [], [], 0.05)[0]:
             try:

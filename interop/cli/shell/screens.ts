@@ -1,6 +1,6 @@
-/** What a page shows of a terminal, and how to come to see it. */
+/** A terminal screen on a page, and the steps that produce it. */
 export interface Screen {
-  /** Of the comment with the steps, from 1. */
+  /** Line number of the comment with the steps, from 1. */
   readonly line: number;
   readonly steps: readonly ScreenStep[];
   readonly expected: string;
@@ -14,12 +14,12 @@ export interface ScreenStep {
 /**
  * - enter: type a line and wait for the next prompt
  * - type: type text; keys: press keys by tmux's names; wait: until the screen has this text
- * - elsewhere: another `meerkat` does this; server: `pause` it, or let it `lose` all that it had
+ * - elsewhere: another `meerkat` runs this; server: `pause` it, or let it `lose` its data
  */
 const VERBS = ['enter', 'type', 'keys', 'wait', 'elsewhere', 'server'] as const;
 export type ScreenVerb = (typeof VERBS)[number];
 
-/** Finds the blocks that are fenced as `screen`, each behind a comment `<!-- screen` with a step a line. */
+/** Finds the blocks fenced as `screen`, each after a comment `<!-- screen` with one step per line. */
 export function findScreens(page: string): readonly Screen[] {
   const screens: Screen[] = [];
   const pattern = /<!-- screen\n([\s\S]*?)-->\n```screen\n([\s\S]*?)```/g;

@@ -1,19 +1,19 @@
-/** A line of the shell, and what has to be printed for it. */
+/** A line of the shell, and its expected output. */
 export interface ScriptLine {
   readonly line: string;
   /** The whole of its standard output; or a pattern. Default: nothing. */
   readonly prints?: string | RegExp;
-  /** In its message on standard error. Default: there is none, and the line succeeds. */
+  /** Expected in its message on standard error. Default: the line succeeds without a message. */
   readonly fails?: RegExp;
-  /** Begins of events of watches that it brings about; they may come a little later. */
+  /** Prefixes of the watch events that it triggers; they may arrive a little later. */
   readonly events?: readonly string[];
 }
 
 const STAT = /^czxid +0x[0-9a-f]+\nctime[\s\S]*\nnumChildren +\d+.*\n$/;
 
 /**
- * Each command of zkCli, with each of its options, as people type them who know zkCli 3.8; then what only this shell has.
- * Words that scripts look for in zkCli's output are looked for here.
+ * Each command of zkCli 3.8, with each of its options; then the additions of this shell. Checks for the words that
+ * scripts expect in zkCli's output.
  */
 export const SESSION_SCRIPT: readonly ScriptLine[] = [
   // create
@@ -53,7 +53,7 @@ export const SESSION_SCRIPT: readonly ScriptLine[] = [
   { line: 'ls -s /', prints: /^name +version .*\napp +3 / },
   { line: 'stat /app', prints: /\/?[\s\S]*czxid +0x[\s\S]*version +3\n/ },
   { line: 'stat /nope', fails: /Node does not exist: \/nope/ },
-  // Of the session, the server and this program.
+  // The session, the server and this program.
   { line: 'sync /app', prints: 'Sync is OK\n' },
   { line: 'version', prints: /^ZooKeeper CLI version: / },
   { line: 'getEphemerals', prints: '/app/eph\n/app/seq-0000000003\n' },
@@ -67,7 +67,7 @@ export const SESSION_SCRIPT: readonly ScriptLine[] = [
   { line: 'reconfig -v 1a -remove 2', fails: /reconfigEnabled/ },
   { line: 'reconfig -members server.2=127.0.0.1:2888:3888;2182', fails: /reconfigEnabled/ },
   { line: 'reconfig -file /nonexistent', fails: /no such file/ },
-  // Watches of one event.
+  // One-shot watches.
   { line: 'get -w /app', prints: 'last\n' },
   { line: 'set /app watched', events: ['type:NodeDataChanged path:/app'] },
   { line: 'set /app unwatched' },
@@ -76,7 +76,7 @@ export const SESSION_SCRIPT: readonly ScriptLine[] = [
   { line: 'stat -w /app/new', prints: /czxid/ },
   { line: 'delete /app/new', events: ['type:NodeDeleted path:/app/new'] },
   { line: 'config -w', prints: /./ },
-  // Watches that stay.
+  // Persistent watches.
   { line: 'addWatch -m PERSISTENT /app' },
   { line: 'set /app one', events: ['type:NodeDataChanged path:/app'] },
   { line: 'create /app/two 2', prints: 'Created /app/two\n', events: ['type:NodeChildrenChanged path:/app'] },
@@ -102,7 +102,7 @@ export const SESSION_SCRIPT: readonly ScriptLine[] = [
   { line: 'removewatches /tree -a' },
   { line: 'set /tree silent' },
   { line: 'addWatch -m SOMETIMES /tree', fails: /PERSISTENT_RECURSIVE/ },
-  // Who may do what.
+  // ACLs.
   { line: 'getAcl /app', prints: "'world,'anyone\n: cdrwa\n" },
   { line: 'getAcl -s /app', prints: /^'world,'anyone\n: cdrwa\nczxid/ },
   { line: 'whoami', prints: 'Auth scheme: User\nip: 127.0.0.1\n' },
@@ -148,7 +148,7 @@ export const SESSION_SCRIPT: readonly ScriptLine[] = [
   { line: 'deleteall /tree' },
   { line: 'deleteall /nope', fails: /Node does not exist: \/nope/ },
   { line: 'ls /', prints: 'guarded\njson\ntext\nzookeeper\n' },
-  // The current znode, values of several lines, other formats: only this shell has these.
+  // Additions of this shell: the current znode, multi-line values, other formats.
   { line: 'create -p /a/b/c', prints: 'Created /a/b/c\n' },
   { line: 'cd /a' },
   { line: 'cd b' },
@@ -165,7 +165,7 @@ export const SESSION_SCRIPT: readonly ScriptLine[] = [
   { line: 'ls --unknown', fails: /unknown option '--unknown'/ },
   { line: 'help getAcl', prints: /^Tell who may do what with a znode\.\n\nUsage: getAcl \[options\] <path>\n/ },
   { line: 'help', prints: /\n {2}removewatches +take watches off a znode\n/ },
-  // The session: another one has neither the ephemeral znodes nor the watches of the first.
+  // A new session has neither the ephemeral znodes nor the watches of the first.
   { line: 'create -e /mine', prints: 'Created /mine\n' },
   { line: 'close' },
   { line: 'ls /', fails: /Not connected/ },

@@ -9,23 +9,23 @@ const run = promisify(execFile);
 
 const COLUMNS = 100;
 const ROWS = 40;
-/** What takes longer than this does not happen. Milliseconds. */
+/** Timeout of all waits. Milliseconds. */
 const WAIT_MS = 120_000;
 const LOOK_EVERY_MS = 25;
 
-/** A program in a terminal: a tmux of its own, whose keys are pressed and whose screen is looked at. */
+/** A program in a terminal, a separate tmux server, that is controlled by keys and its screen. */
 export class Terminal implements AsyncDisposable {
   readonly #directory: string;
   #release: () => void = () => {};
 
-  /** @param env on top of nothing but a path: the user who runs the tests has an environment too */
+  /** @param env the environment, to which only a path is added; the user's environment is not inherited */
   static async start(command: readonly string[], env: Readonly<Record<string, string>>): Promise<Terminal> {
     const terminal = new Terminal(mkdtempSync(join(tmpdir(), 'terminal-')));
     const words = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
     const settings = Object.entries({ TZ: 'UTC', LANG: 'C.UTF-8', ...env }).map(
       ([name, value]) => `${name}='${value}'`,
     );
-    // The screen stays when the program has ended, and says so.
+    // The screen stays after the program has exited, and says so.
     const script = `env ${settings.join(' ')} ${words}; echo "ended with $?"; exec cat`;
     await terminal.#tmux('-f', '/dev/null', 'new-session', '-d', '-x', String(COLUMNS), '-y', String(ROWS), script);
     const { stdout } = await terminal.#tmux('display-message', '-p', '#{pid}');
@@ -37,13 +37,13 @@ export class Terminal implements AsyncDisposable {
     this.#directory = directory;
   }
 
-  /** What can be seen, as lines that were too long are meant; without spaces at their ends and empty lines at the bottom. */
+  /** The visible text with wrapped lines joined, without trailing spaces and empty lines at the bottom. */
   async screen(): Promise<string> {
     const { stdout } = await this.#tmux('capture-pane', '-p', '-J');
     return stdout.replaceAll(/[ \t]+$/gm, '').trimEnd();
   }
 
-  /** Types text, and presses no key behind it. */
+  /** Types text without Enter. */
   async type(text: string): Promise<void> {
     await this.#tmux('send-keys', '-l', '--', text);
   }
@@ -59,13 +59,13 @@ export class Terminal implements AsyncDisposable {
     await this.press('Enter');
   }
 
-  /** Puts text in as a paste: all of it at once. */
+  /** Pastes text. */
   async paste(text: string): Promise<void> {
     await this.#tmux('set-buffer', '--', text);
     await this.#tmux('paste-buffer');
   }
 
-  /** Looks until the screen is as it should be. @returns it */
+  /** Polls until the screen matches. @returns the screen */
   async until(what: string, holds: (screen: string) => boolean): Promise<string> {
     const deadline = Date.now() + WAIT_MS;
     for (;;) {
@@ -76,7 +76,7 @@ export class Terminal implements AsyncDisposable {
     }
   }
 
-  /** Waits until the terminal collects lines by itself again: no program reads single keys. */
+  /** Waits until the terminal is in cooked mode, so that no program reads single keys. */
   async untilCooked(): Promise<void> {
     const { stdout } = await this.#tmux('display-message', '-p', '#{pane_tty}');
     const deadline = Date.now() + WAIT_MS;

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { errorOf, outcomeOf } from '../outcome.ts';
 import type { Site } from './site.ts';
 
-/** Watches that tell one event. */
+/** One-shot watches. */
 export function testOneShotWatches(site: Site): void {
   describe('one-shot watches', () => {
-    test('each read tells the first change of what it has read', async () => {
+    test('each read is notified of the first change of its result', async () => {
       await using client = await site.connect();
       await using other = await site.connect();
       const path = site.freshPath();
@@ -37,7 +37,7 @@ export function testOneShotWatches(site: Site): void {
       for (const { changed } of all) expect(await changed).toMatchObject({ type: 'deleted', path });
     });
 
-    test('a watch tells its event before any read shows the change, and one time only', async () => {
+    test('a watch delivers its event before any read shows the change, and only once', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       await client.create(path);
@@ -60,7 +60,7 @@ export function testOneShotWatches(site: Site): void {
       expect(await client.checkWatches(path, 'any')).toBe(false);
     });
 
-    test('watches are looked for and taken off by kind; a caller that waits is told', async () => {
+    test('watches are checked and removed by type; a waiting caller is notified', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       await client.create(path);
@@ -85,7 +85,7 @@ export function testOneShotWatches(site: Site): void {
       expect(await client.checkWatches(path, 'any')).toBe(false);
     });
 
-    test('many watches on one znode are all told', async () => {
+    test('many watches on one znode all fire', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       await client.create(path);

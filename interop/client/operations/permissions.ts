@@ -19,7 +19,7 @@ const CREATOR: Acl = { perms: Perm.all, scheme: 'auth', id: '' };
 /** `ann:secret`, hashed by `printf 'ann:secret' | openssl dgst -binary -sha1 | base64`. */
 const ANN: Acl = { perms: Perm.all, scheme: 'digest', id: 'ann:7RJfAeIvrl4zdj6sS2fXrQHDvHM=' };
 
-/** Who may do what: ACLs and credentials. */
+/** ACLs and credentials. */
 export function testPermissions(site: Site): void {
   describe('permissions', () => {
     test('without an ACL anyone may do everything', async () => {
@@ -47,7 +47,7 @@ export function testPermissions(site: Site): void {
       expect((await client.set(path, 'x')).version).toBe(1);
     });
 
-    test('a list that no server takes is refused', async () => {
+    test('an invalid list is refused', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       for (const acl of [[], [CREATOR], [{ perms: 31, scheme: 'nonsense', id: 'x' }]]) {
@@ -56,7 +56,7 @@ export function testPermissions(site: Site): void {
       expect(await client.exists(path)).toBeNull();
     });
 
-    test('credentials open what their owner has created, to no other client but the super user', async () => {
+    test("credentials give access to their owner's znodes, to no other client except the super user", async () => {
       await using stranger = await site.connect();
       await using ann = await site.connect();
       await using root = await site.connect({ auth: [{ scheme: 'digest', auth: SUPER_CREDENTIALS }] });
@@ -80,7 +80,7 @@ export function testPermissions(site: Site): void {
       expect((await stranger.set(path, 'shared')).version).toBe(3);
     });
 
-    test('whoAmI names the address and every credential', async () => {
+    test('whoAmI returns the address and every identity', async () => {
       await using client = await site.connect();
       expect(await client.whoAmI()).toEqual([{ scheme: 'ip', user: '127.0.0.1' }]);
       await client.addAuth('digest', 'ann:secret');
@@ -94,7 +94,7 @@ export function testPermissions(site: Site): void {
       ]);
     });
 
-    test('credentials are proved again on every new connection, before the requests that need them', async () => {
+    test('credentials are sent again on every new connection, before the requests that need them', async () => {
       await using proxy = await TcpProxy.start({ target: site.server.port });
       await using client = await site.connectThrough(proxy, { auth: [{ scheme: 'digest', auth: 'ann:secret' }] });
       await client.addAuth('digest', 'bob:hidden');
@@ -109,7 +109,7 @@ export function testPermissions(site: Site): void {
       }
     });
 
-    test('credentials given while the connection is away are proved as soon as it is back', async () => {
+    test('credentials added while disconnected are sent on reconnect', async () => {
       await using proxy = await TcpProxy.start({ target: site.server.port });
       await using client = await site.connectThrough(proxy);
       const states = new StateLog(client);
@@ -123,7 +123,7 @@ export function testPermissions(site: Site): void {
       await created;
     });
 
-    test('refused credentials end the client, and everything that waits learns of it', async () => {
+    test('refused credentials end the client, and all waiting requests reject', async () => {
       const client = await site.connect();
       const states = new StateLog(client);
       const { lostSignal } = client;
@@ -132,7 +132,7 @@ export function testPermissions(site: Site): void {
       const error = await refused;
       expect(error).toBeInstanceOf(AuthFailedError);
       expect(error).toMatchObject({ operation: 'addAuth', code: 'AUTHFAILED', server: site.address });
-      // What came behind the credentials was not answered any more, or before the server closed.
+      // A request after the credentials was not answered, or only before the server closed.
       expect((await read).code).toBe('AUTHFAILED');
       await states.until('auth-failed');
       expect(client.state).toBe('auth-failed');
@@ -153,7 +153,7 @@ export function testPermissions(site: Site): void {
     test('connect rejects when the credentials are refused', async () => {
       const auth = [{ scheme: 'nonsense', auth: 'x' }];
       const outcome = site.connect({ auth }).then(
-        // The session is made before the credentials are looked at; then the refusal ends it.
+        // The session is created before the credentials are checked; then the refusal ends it.
         (client) => new StateLog(client).until('auth-failed').then(() => client.state),
         (error: AuthFailedError) => error,
       );

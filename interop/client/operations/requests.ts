@@ -13,13 +13,13 @@ import { errorOf } from '../outcome.ts';
 import { StateLog } from '../state-log.ts';
 import { type Site, text } from './site.ts';
 
-/** jute.maxbuffer of a server that was not told otherwise. */
+/** Default jute.maxbuffer of a server. */
 const FRAME_BYTES_MAX = 1_048_575;
 
-/** Requests on their way: order, size, freshness, giving up. */
+/** Requests: order, size, consistency, timeout and abort. */
 export function testRequests(site: Site): void {
   describe('requests', () => {
-    test('10,000 requests in flight are carried out and answered in the order of the calls', async () => {
+    test('10,000 requests in flight are executed and answered in call order', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       await client.create(path, '-1');
@@ -34,7 +34,7 @@ export function testRequests(site: Site): void {
           }),
           client.get(path).then(({ data, stat }) => {
             answered.push(2 * i + 1);
-            // A client reads its own writes, and what it has not written yet it does not read.
+            // A client reads its own writes, and nothing that it has not written yet.
             if (text(data) !== String(i) || stat.version !== i + 1) throw new Error(`${i} read as ${text(data)}`);
           }),
         );
@@ -44,7 +44,7 @@ export function testRequests(site: Site): void {
       expect(versions).toEqual(Array.from({ length: 5000 }, (_, i) => i + 1));
     });
 
-    test('a refused request among others disturbs none of them', async () => {
+    test('a refused request does not affect other requests', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       await client.create(path);
@@ -66,7 +66,7 @@ export function testRequests(site: Site): void {
       expect(results[4]).toMatchObject({ value: { stat: { version: 2 } } });
     });
 
-    test('a request may be as large as a frame, and no larger', async () => {
+    test('a request may be as large as a frame, but not larger', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       await client.create(path);
@@ -88,7 +88,7 @@ export function testRequests(site: Site): void {
       expect(states.states).toEqual([]);
     });
 
-    test('a request that is too large for the server costs the connection, and nothing else', async () => {
+    test('a request that is too large for the server only costs the connection', async () => {
       await using client = await site.connect({ requestBytesMax: 64 * 1024 * 1024, backOff: { minMs: 1, maxMs: 5 } });
       const path = site.freshPath();
       await client.create(path);
@@ -102,7 +102,7 @@ export function testRequests(site: Site): void {
       expect(client.session?.id).toBe(session);
     });
 
-    test('a reply that is larger than is believed ends its request, not the client', async () => {
+    test('a reply that exceeds the limit fails its request, not the client', async () => {
       await using client = await site.connect({ replyBytesMax: 2000, backOff: { minMs: 1, maxMs: 5 } });
       const path = site.freshPath();
       await client.create(path, new Uint8Array(5000));
@@ -112,7 +112,7 @@ export function testRequests(site: Site): void {
       expect(await client.exists(path)).toMatchObject({ dataLength: 5000 });
     });
 
-    test('a linearizable read sees what was acknowledged to any other client', async () => {
+    test('a linearizable read sees writes acknowledged to any other client', async () => {
       await using writer = await site.connect();
       await using reader = await site.connect();
       const path = site.freshPath();
@@ -146,7 +146,7 @@ export function testRequests(site: Site): void {
       expect(error).toMatchObject({ operation: 'reconfig', outcome: 'not-applied' });
     });
 
-    test('a request is given up after timeoutMs; its reply, when it comes, has no effect on others', async () => {
+    test('a request times out after timeoutMs; its late reply does not affect others', async () => {
       await using proxy = await TcpProxy.start({ target: site.server.port });
       await using client = await site.connectThrough(proxy);
       const path = site.freshPath();
@@ -166,12 +166,12 @@ export function testRequests(site: Site): void {
       expect(write).toMatchObject({ code: 'TIMEOUT', operation: 'set', path, outcome: 'unknown' });
       expect(read).toBeInstanceOf(TimeoutError);
       expect(read).toMatchObject({ outcome: 'not-applied' });
-      // The first write was sent and has taken effect, as its outcome leaves open.
+      // The first write was sent and applied; its outcome was unknown.
       expect(patient.version).toBe(2);
       expect(text((await client.get(path)).data)).toBe('b');
     });
 
-    test('a signal gives requests up, with its reason as the cause', async () => {
+    test('a signal aborts requests, with its reason as the cause', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       const reason = new Error('enough');
@@ -187,7 +187,7 @@ export function testRequests(site: Site): void {
       controller.abort(reason);
       for (const error of await Promise.all(many)) expect(error).toMatchObject({ name: 'AbortError', cause: reason });
       expect(await write).toMatchObject({ name: 'AbortError', outcome: 'unknown' });
-      // It was on its way, and the server has done it.
+      // It was in flight, and the server has applied it.
       expect(await client.exists(path)).not.toBeNull();
     });
   });

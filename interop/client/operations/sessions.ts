@@ -5,7 +5,7 @@ import { errorOf, errorsOf } from '../outcome.ts';
 import { StateLog } from '../state-log.ts';
 import { type Site, text } from './site.ts';
 
-/** The session: what it is, how it continues elsewhere, how it ends. */
+/** Sessions: properties, hand-over and end. */
 export function testSessions(site: Site): void {
   describe('sessions', () => {
     test('a connected client knows its session, its timeout and its server', async () => {
@@ -19,19 +19,19 @@ export function testSessions(site: Site): void {
       expect(client.chroot).toBe('');
     });
 
-    test('the server decides within its limits how long a session may be silent', async () => {
+    test('the server negotiates the session timeout within its limits', async () => {
       await using hasty = await site.connect({ sessionTimeoutMs: 1, connectTimeoutMs: 10_000 });
       await using slow = await site.connect({ sessionTimeoutMs: 10_000_000 });
       expect([hasty.session?.timeoutMs, slow.session?.timeoutMs]).toEqual([1000, 10_000]);
     });
 
-    test('another client continues with a session, ephemeral znodes included', async () => {
+    test('another client resumes a session with its ephemeral znodes', async () => {
       await using proxy = await TcpProxy.start({ target: site.server.port });
       const first = await site.connectThrough(proxy);
       const path = site.freshPath();
       await first.create(path, 'kept', { mode: 'ephemeral' });
       const session = first.session!;
-      // The first owner is gone without a word, as a process that was killed.
+      // The first owner disappears without closing, like a killed process.
       await proxy.stop();
       await first.close();
 
@@ -44,7 +44,7 @@ export function testSessions(site: Site): void {
       expect(await third.exists(path)).toBeNull();
     });
 
-    test('a client leaves its session to a successor, after what is in flight', async () => {
+    test('a client hands its session over after its requests in flight', async () => {
       const first = await site.connect();
       const path = site.freshPath();
       const inFlight = Array.from({ length: 20 }, (_, i) => first.create(`${path}-${i}`, '', { mode: 'ephemeral' }));
@@ -59,7 +59,7 @@ export function testSessions(site: Site): void {
       expect(await second.ephemerals(path)).toHaveLength(20);
     });
 
-    test('a session that is over is not taken over: there is a new one, and that is told', async () => {
+    test('an expired session is not resumed: a new one starts, and this is reported', async () => {
       const first = await site.connect();
       const session = first.session!;
       await first.close();
@@ -68,14 +68,14 @@ export function testSessions(site: Site): void {
       expect(second.session?.id).not.toBe(session.id);
     });
 
-    test('a session with a wrong password is not taken over', async () => {
+    test('a session with a wrong password is not resumed', async () => {
       await using first = await site.connect();
       const { id, password } = first.session!;
       await using second = await site.connect({ session: { id, password: password.map((byte) => byte ^ 1) } });
       expect(second.session?.id).not.toBe(id);
     });
 
-    test('a session moves to another server, named or the next in turn, with what is in flight', async () => {
+    test('a session moves to another server, named or the next one, with its requests in flight', async () => {
       await using one = await TcpProxy.start({ target: site.server.port });
       await using two = await TcpProxy.start({ target: site.server.port });
       await using client = await site.connectThrough([one, two]);
@@ -136,7 +136,7 @@ export function testSessions(site: Site): void {
       expect([client.state, inner.state]).toEqual(['closed', 'closed']);
     });
 
-    test('close waits for what is in flight, ends the session and everything that waits for it', async () => {
+    test('close waits for requests in flight, ends the session and rejects waiting calls', async () => {
       await using observer = await site.connect();
       const client = await site.connect();
       const path = site.freshPath();
@@ -171,7 +171,7 @@ export function testSessions(site: Site): void {
       expect(iterated).toEqual([]);
     });
 
-    test('states and listeners tell the same', async () => {
+    test('states() and listeners report the same changes', async () => {
       await using proxy = await TcpProxy.start({ target: site.server.port });
       const client = await site.connectThrough(proxy);
       const iterated = (async () => {

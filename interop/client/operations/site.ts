@@ -2,7 +2,7 @@ import { type Client, type ConnectOptions, connect } from '@meerkat/client';
 import type { TcpProxy } from '@meerkat/testing';
 import type { ServerKind, ServerProcess } from '../../harness/server-process.ts';
 
-/** Where the tests of the operations run: one server, and names of znodes that no other test uses. */
+/** Shared by the tests of operations: one server, and unique znode names. */
 export class Site {
   readonly kind: ServerKind;
   readonly #server: () => ServerProcess;
@@ -25,7 +25,7 @@ export class Site {
     return connect(this.address, options);
   }
 
-  /** Through proxies, and quick to come back when they cut the connection. */
+  /** Connects through proxies, with fast reconnects. */
   connectThrough(
     proxies: TcpProxy | readonly TcpProxy[],
     options: Omit<ConnectOptions, 'servers'> = {},
@@ -34,7 +34,7 @@ export class Site {
     return connect({ servers, backOff: { minMs: 1, maxMs: 5 }, ...options });
   }
 
-  /** A path below the root that nothing has been created at. */
+  /** An unused path below the root. */
   freshPath(): string {
     this.#znodes++;
     return `/znode-${this.#znodes}`;

@@ -10,10 +10,10 @@ import { describe, expect, test } from 'vitest';
 import { errorOf, errorsOf } from '../outcome.ts';
 import { type Site, text } from './site.ts';
 
-/** Creating, reading, changing and deleting. */
+/** Create, read, update and delete. */
 export function testZnodes(site: Site): void {
   describe('znodes', () => {
-    test('a created znode is reported with its path and Stat, and reads as it was written', async () => {
+    test('create returns the path and Stat, and the data read back are equal', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       const created = await client.create(path, 'hello');
@@ -43,19 +43,19 @@ export function testZnodes(site: Site): void {
       expect(stat.dataLength).toBe(new TextEncoder().encode(expected).length);
     });
 
-    test('every byte comes back as it was sent', async () => {
+    test('every byte value survives a round trip', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       const data = Uint8Array.from({ length: 70_000 }, (_, i) => (i * 31) & 0xff);
       await client.create(path, data);
       const [first, second] = await Promise.all([client.get(path), client.get(path)]);
       expect(Buffer.compare(first.data, data)).toBe(0);
-      // No memory is shared: what one reader does to its copy is not seen by the other.
+      // No shared memory: a reader that modifies its copy does not affect another.
       first.data.fill(0);
       expect(Buffer.compare(second.data, data)).toBe(0);
     });
 
-    test('an ephemeral znode belongs to the session and goes with it', async () => {
+    test('an ephemeral znode belongs to the session and is deleted with it', async () => {
       await using observer = await site.connect();
       const path = site.freshPath();
       const owner = await site.connect();
@@ -71,7 +71,7 @@ export function testZnodes(site: Site): void {
       expect(await observer.exists(path)).toBeNull();
     });
 
-    test('sequential znodes are numbered in the order of the calls, ephemeral or not', async () => {
+    test('sequential znodes are numbered in call order, ephemeral or not', async () => {
       await using client = await site.connect();
       const parent = site.freshPath();
       await client.create(parent);
@@ -85,12 +85,12 @@ export function testZnodes(site: Site): void {
       );
       expect(made.map(({ path }) => path)).toEqual(made.map((_, i) => `${parent}/n-${String(i).padStart(10, '0')}`));
       expect(made.map(({ stat }) => stat.isEphemeral)).toEqual(made.map((_, i) => i % 2 === 1));
-      // A name that is the number alone.
+      // A name that consists of the number only.
       const { path } = await client.create(`${parent}/`, null, { sequential: true });
       expect(path).toBe(`${parent}/0000000020`);
     });
 
-    test('containers and znodes with a time to live are created, the latter also in sequence', async () => {
+    test('containers and TTL znodes are created, the latter also sequential', async () => {
       await using client = await site.connect();
       const parent = site.freshPath();
       const container = await client.create(parent, 'c', { mode: 'container' });
@@ -132,7 +132,7 @@ export function testZnodes(site: Site): void {
       }
     });
 
-    test('a znode that cannot be created says why', async () => {
+    test('a failed create reports why', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       expect(await errorOf(client.create(`${path}/child`))).toBeInstanceOf(NoNodeError);
@@ -150,7 +150,7 @@ export function testZnodes(site: Site): void {
       expect((await client.children(path)).children).toEqual([]);
     });
 
-    test('set raises the version, and a version that is not the one in force is refused', async () => {
+    test('set increments the version, and refuses a different expected version', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       await client.create(path, 'a');
@@ -193,7 +193,7 @@ export function testZnodes(site: Site): void {
       expect((await client.children('/')).children).toContain('zookeeper');
     });
 
-    test('an error says what was attempted, on what, where, with which code, and that nothing was done', async () => {
+    test('an error states the operation, the path, the server, the code, and that nothing was applied', async () => {
       await using client = await site.connect();
       const path = site.freshPath();
       const error = await errorOf(client.set(path, 'x'));

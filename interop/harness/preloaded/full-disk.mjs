@@ -1,11 +1,11 @@
-/** A disk that is full from the moment when the file FULL_DISK_MARK exists: every write to a file fails with ENOSPC. */
+/** Simulates a full disk once the file FULL_DISK_MARK exists: every write to a file fails with ENOSPC. */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
 const MARK = String(process.env.FULL_DISK_MARK);
 const failure = () =>
   Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', errno: -28, syscall: 'write' });
-// Standard output and standard error are no files of the disk.
+// Stdout and stderr are not on the disk.
 const isFull = (fd) => fd > 2 && fs.existsSync(MARK);
 
 for (const name of ['write', 'writev']) {

@@ -1,6 +1,6 @@
 /**
- * A disk whose log is slow: whatever reaches a file of the log, written or synced, through the thread pool or not, takes
- * SLOW_LOG_MS longer. By the name of the file, so that it does not matter by which calls the server writes its log.
+ * Simulates a slow log disk: every write or sync of a log file, synchronous or not, takes SLOW_LOG_MS longer. Log files
+ * are recognized by name, independently of the calls that the server uses.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

@@ -1,4 +1,4 @@
-// The client alone, on other runtimes: node client.js <host:port>
+// Only the client, for other runtimes: node client.js <host:port>
 import { connect, text } from '@meerkat/client';
 
 const address = (globalThis as { process?: { argv: readonly string[] } }).process?.argv[2] ?? '';

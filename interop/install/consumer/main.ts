@@ -1,4 +1,4 @@
-// A program of somebody who uses the packages as a registry has them.
+// A program that uses the published packages.
 import { connect, text } from '@meerkat/client';
 import { Mutex } from '@meerkat/recipes';
 import { TestServer } from '@meerkat/testing';

@@ -1,9 +1,9 @@
-# What people do with the image. Each step prints one line: its name and what was found.
+# Typical uses of the image. Each step prints one line: its name and the result.
 say() { printf '%s: %s\n' "$1" "$2"; }
 ip link set lo up
 mount -t proc proc /proc
 . "$root/image-environment"
-# What "docker run" and "docker exec" start: nothing of this machine's environment, then the image's, then the container's.
+# Like "docker run" and "docker exec": without this machine's environment, with the image's, then the container's.
 container() { env -i "${image_environment[@]}" "$@"; }
 run() { env -i "${image_environment[@]}" "$@" chroot "$root" docker-entrypoint.sh zkServer.sh start-foreground >> "$root/output" 2>&1 & }
 inside() { container chroot "$root" "$@"; }
@@ -32,7 +32,7 @@ say stopped "exit code $?; $(grep -c 'everything acknowledged is synced' "$root/
 inside zkServer.sh status > /dev/null 2>&1
 say 'status of a stopped one' "exit code $?"
 
-# Restarted with other variables: what is there stays.
+# Restarted with other variables: existing files are kept.
 run ZOO_TICK_TIME=1000 ZOO_MY_ID=9
 server=$!
 wait_until_healthy
@@ -40,7 +40,7 @@ say again "$(inside zkCli.sh get /greeting); $(grep tickTime "$root/conf/zoo.cfg
 kill $server
 wait $server
 
-# A file of the user, read-only, and properties of Java.
+# A read-only file of the user, and Java system properties.
 rm "$root/conf/zoo.cfg"
 printf 'dataDir=/data\ndataLogDir=/datalog\nclientPort=2182\n' > "$root/conf/zoo.cfg"
 chmod 444 "$root/conf/zoo.cfg"
@@ -51,7 +51,7 @@ say 'own file' "$(inside zkServer.sh status); $(inside bash -c 'echo conf | nc -
 kill $server
 wait $server
 
-# Three members, as three containers would be, with all variables.
+# Three members, like three containers, with all variables.
 members='server.1=127.0.0.1:2888:3888;127.0.0.1:2191 server.2=127.0.0.1:2889:3889;127.0.0.1:2192 server.3=127.0.0.1:2890:3890;127.0.0.1:2193'
 pids=()
 for id in 1 2 3; do

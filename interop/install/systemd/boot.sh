@@ -1,6 +1,6 @@
 #!/bin/bash
-# Boots systemd on a copy of this machine's files that goes with the directory, in namespaces of its own, and lets it run a script.
-# Nothing of this machine changes: what is written goes to an overlay.
+# Boots systemd on an overlay of this machine's files, in its own namespaces, and runs a script in it. The machine is
+# not changed: all writes go to the overlay, which is deleted with the directory.
 #
 #     boot.sh <directory for the overlay> <package> <script>
 #
@@ -28,9 +28,9 @@ if grep -q '^nodev.cgroup$' /proc/filesystems; then
 else
   mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
 fi
-# Machines where packages are built forbid services to start.
+# Build machines forbid starting services.
 rm -f "$root/usr/sbin/policy-rc.d"
-# Quicker: no index of manual pages, no waiting for the disk at each file.
+# Faster: no index of manual pages, no fsync for each file.
 rm -f "$root/var/lib/man-db/auto-update"
 echo force-unsafe-io > "$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
 cat > "$root/etc/systemd/system/script.service" << 'END'

@@ -1,4 +1,4 @@
-# What an administrator does with the package, from its installation to its purge. Each step prints one line: its name and what was found.
+# The life cycle of the package, from installation to purge. Each step prints one line: its name and the result.
 say() { printf "%s: %s\n" "$1" "$2"; }
 state() { systemctl show meerkat -p ActiveState -p StatusText --value | paste -sd ' '; }
 wait_until_inactive() { while [ "$(systemctl show meerkat -p ActiveState --value)" != inactive ]; do sleep 0.1; done; }
@@ -39,7 +39,7 @@ pid=$(systemctl show meerkat -p MainPID --value)
 dpkg -i /root/package.deb > /root/dpkg 2>&1
 say upgrade "exit code $?; $(state); $(meerkat get /greeting); $(grep -c '^maxClientCnxns=77' /etc/meerkat/zoo.cfg) line kept; $([ "$pid" = "$(systemctl show meerkat -p MainPID --value)" ] && echo same process || echo new process)"
 
-# A member without a quorum: no start that waits for the others for ever.
+# A member without a quorum: the start does not wait forever for the others.
 printf 'server.1=127.0.0.1:2888:3888\nserver.2=127.0.0.1:2889:3889\nserver.3=127.0.0.1:2890:3890\n' >> /etc/meerkat/zoo.cfg
 echo 1 > /var/lib/meerkat/myid
 systemctl stop meerkat

@@ -8,7 +8,7 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 /**
- * The end of {@code interop/recipes/harness.ts} in Java: commands come as lines, each runs in a thread of its own.
+ * The Java side of {@code interop/recipes/harness.ts}: reads commands as lines and runs each in its own thread.
  *
  * <pre>
  * public static void main(String[] arguments) throws Exception {
@@ -20,14 +20,14 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
  */
 final class Driver {
   interface Command {
-    /** The answer; null for an empty one. */
+    /** @return the answer; null for an empty one */
     Object run(String[] words) throws Exception;
   }
 
   final CuratorFramework client;
   private final Map<String, Command> commands = new ConcurrentHashMap<>();
 
-  /** @param arguments the address of the server first */
+  /** @param arguments the server address first */
   Driver(String[] arguments) {
     client = CuratorFrameworkFactory.newClient(arguments[0], 30_000, 30_000, new ExponentialBackoffRetry(100, 10));
     client.start();
@@ -37,12 +37,12 @@ final class Driver {
     commands.put(verb, command);
   }
 
-  /** Tells the test that something has happened by itself. */
+  /** Reports an event to the test. */
   static void event(String text) {
     print("event " + text);
   }
 
-  /** Answers commands until the input ends; then closes the session. */
+  /** Runs commands until the input ends; then closes the session. */
   void serve() throws Exception {
     client.blockUntilConnected();
     event("ready");

@@ -31,7 +31,7 @@ public final class Locks {
     Driver driver = new Driver(arguments);
     CuratorFramework client = driver.client;
 
-    // Curator binds a lock to the thread that took it: each name has its own.
+    // Curator binds a lock to the acquiring thread, so each name has its own thread.
     driver.on("acquire", words -> on(words[0], () -> {
       InterProcessLock lock = makeLock(client, words[1], words[2], words[0]);
       lock.acquire();
@@ -112,7 +112,7 @@ public final class Locks {
       return null;
     });
     driver.on("select_count", words -> {
-      // One who leads a selector does not learn the name of its znode: what is written is not checked, but counted.
+      // A LeaderSelector does not expose its znode name, so writes are counted, not guarded.
       BlockingQueue<Object> done = new LinkedBlockingQueue<>();
       LeaderSelector selector = new LeaderSelector(client, words[0], new LeaderSelectorListenerAdapter() {
         @Override
@@ -137,7 +137,7 @@ public final class Locks {
     driver.serve();
   }
 
-  /** What a counter is to hold next. */
+  /** The next value of a counter. */
   private static byte[] increased(CuratorFramework client, String path) throws Exception {
     int count = Integer.parseInt(new String(client.getData().forPath(path), StandardCharsets.UTF_8));
     return String.valueOf(count + 1).getBytes(StandardCharsets.UTF_8);

@@ -31,7 +31,7 @@ public final class Queues {
         }
       };
 
-  /** Tells every item that comes; one that is called "slow…" takes it a second. */
+  /** Reports every item; an item named "slow…" takes a second. */
   private static final QueueConsumer<String> TELLING =
       new QueueConsumer<String>() {
         @Override
@@ -55,7 +55,7 @@ public final class Queues {
       return data == null ? "" : new String(data);
     });
 
-    // The others: `put` makes a producer, `consume` a consumer that tells what comes. A lock path of "-" is none.
+    // The others: `put` creates a producer, `consume` a consumer that reports items. A lock path of "-" means none.
     driver.on("put", w -> {
       DistributedQueue<String> queue = producer(driver, w[0]).buildQueue();
       queue.start();

@@ -42,7 +42,7 @@ final class Values {
     driver.serve();
   }
 
-  /** With few attempts before the lock, so that both ways are gone. */
+  /** With few optimistic attempts before the lock, so that both ways are used. */
   private static DistributedAtomicLong atomic(Driver driver, String path) {
     PromotedToLock lock = PromotedToLock.builder().lockPath("/locks" + path).retryPolicy(new RetryNTimes(50, 5)).build();
     return new DistributedAtomicLong(driver.client, path, new RetryNTimes(2, 1), lock);

@@ -1,4 +1,4 @@
-"""The end of `interop/recipes/harness.ts` in Python: commands come as lines, each runs in a thread of its own.
+"""The Python side of `interop/recipes/harness.ts`: reads commands as lines and runs each in its own thread.
 
     from driver import client, event, serve
 
@@ -25,12 +25,12 @@ def _print(line):
 
 
 def event(text):
-    """Tells the test that something has happened by itself."""
+    """Reports an event to the test."""
     _print("event " + text)
 
 
 def serve(**commands):
-    """Answers commands until the input ends; then closes the session."""
+    """Runs commands until the input ends; then closes the session."""
     client.start(timeout=60)
     event("ready")
     for line in sys.stdin:

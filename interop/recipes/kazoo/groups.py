@@ -24,7 +24,7 @@ _stopped = set()
 
 
 def partition(path, items, identifier, boundary):
-    """Takes part until it is told to stop; tells what it has."""
+    """Participates until stopped; reports its partition."""
     partitioner = SetPartitioner(
         client, path, items.split(","), identifier=identifier, time_boundary=float(boundary)
     )

@@ -45,7 +45,7 @@ def lead(path, identifier):
 
 
 def count(kind, path, counter, rounds):
-    """Adds one to a counter so often, under a lock, by reading and writing it."""
+    """Increments a counter `rounds` times, under a lock, by reading and writing it."""
     for _ in range(int(rounds)):
         if kind == "lease":
             lock = client.Semaphore(path, max_leases=1)
@@ -57,7 +57,7 @@ def count(kind, path, counter, rounds):
 
 
 def lead_count(path, identifier, counter, rounds):
-    """Leads so often, and each time adds one to a counter, in a transaction that checks the leader's own znode."""
+    """Leads `rounds` times, each time incrementing a counter in a transaction that checks the leader's own znode."""
     election = client.Election(path, identifier)
 
     def leading():

@@ -3,7 +3,7 @@ from driver import client, serve
 from kazoo.recipe.barrier import Barrier, DoubleBarrier
 from kazoo.recipe.queue import LockingQueue, Queue
 
-# One object for each path, as an application has it: they know what they have taken and where they are.
+# One object for each path, like in an application, because they are stateful.
 _made = {}
 
 

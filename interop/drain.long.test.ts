@@ -44,7 +44,7 @@ test('clients leave a drained server with their sessions, and return on rebalanc
     })();
 
     const drained = await run('drain', '--server', first, '--http-port', String(one?.server.adminPort));
-    expect(drained, drained.stderr).toMatchObject({ exitCode: 0, stdout: `${first} has no clients any more\n` });
+    expect(drained, drained.stderr).toMatchObject({ exitCode: 0, stdout: `${first} has no clients left\n` });
     const ready = await fetch(`http://127.0.0.1:${one?.server.adminPort}/readyz`);
     expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining('[-]draining failed')]);
     const pauseOfDrainMs = longestMs;

@@ -152,7 +152,7 @@ test('the command shows what would be deleted, and requires credentials and an a
   const refused = await run('sessions', 'end', session, ...place, ...port);
   expect([refused.exitCode, refused.stderr]).toEqual([4, expect.stringContaining('--auth digest:user:password')]);
   const nowhere = await run('sessions', 'end', session, ...place, '--http-port', '1');
-  expect([nowhere.exitCode, nowhere.stderr]).toEqual([3, expect.stringContaining('nobody listens there')]);
+  expect([nowhere.exitCode, nowhere.stderr]).toEqual([3, expect.stringContaining('nothing listens there')]);
   const wrong = await run('sessions', 'end', 'all', ...place, ...port);
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('found "all"')]);
   const strayed = await run('sessions', '--yes', ...place);

@@ -100,7 +100,7 @@ describeCli('meerkat edit', (site) => {
   test('refuses text that is no longer valid JSON, and keeps it', async () => {
     const broken = await edit('/edit/json', 'sed -i s/}//');
     expect(broken).toMatchObject({ exitCode: 25, stdout: '' });
-    expect(broken.stderr).toMatch(/it was JSON and is none now/);
+    expect(broken.stderr).toMatch(/it is no longer valid JSON/);
     expect(readFileSync(keptIn(broken.stderr), 'utf8')).toMatch(/^\{\n {2}"a": 2\n/);
     expect(await textOf('/edit/json')).toBe('{"a":2}');
   });

@@ -71,7 +71,7 @@ describeWith(['apache'], 'the monitoring commands', () => {
       await ensemble.members[1]?.server.kill();
       const half = await run('health', ...here);
       expect(half.exitCode).toBe(1);
-      expect(half.stdout).toContain('nobody listens there');
+      expect(half.stdout).toContain('nothing listens there');
     } finally {
       await ensemble.dispose();
     }

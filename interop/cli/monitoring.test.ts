@@ -34,7 +34,7 @@ describeWith(['apache'], 'the monitoring commands', () => {
     expect(await run('health', ...here)).toMatchObject({ exitCode: 0 });
     const half = await run('health', '--server', `127.0.0.1:${server.port},${missing}`, '--timeout', '60s');
     expect(half.exitCode).toBe(1);
-    expect(half.stdout).toContain(`${missing}: nobody listens there`);
+    expect(half.stdout).toContain(`${missing}: nothing listens there`);
     expect(await run('health', '--server', missing)).toMatchObject({ exitCode: 3 });
 
     const sessions = await run('sessions', ...here, '-o', 'json');

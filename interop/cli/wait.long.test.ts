@@ -65,14 +65,15 @@ describeCli(
     test('times out with its own exit code, and stops on Ctrl-C with another', async () => {
       const [late, same, wrong, away] = await Promise.all([
         site.run(['wait', '/never', '--children', '>=3', '--for', '300ms']),
-        site.run(['wait', '/never', '--timeout', '300ms', '-o', 'json']),
+        // `--timeout` limits the search for a server, too, unless that has a limit of its own.
+        site.run(['wait', '/never', '--timeout', '300ms', '--connect-timeout', '30s', '-o', 'json']),
         site.run(['wait', '/never', '--children', 'three']),
         site.run(['wait', '/never', '--connect-timeout', '300ms'], { env: { MEERKAT_SERVER: '127.0.0.1:1' } }),
       ]);
       expect(late).toMatchObject({
         exitCode: 124,
         stdout: '',
-        stderr: 'meerkat: /never: waited in vain for --children >=3: it is not there\n',
+        stderr: 'meerkat: /never: timed out waiting for --children >=3: it is not there\n',
       });
       expect(JSON.parse(same.stderr)).toMatchObject({ error: { exitCode: 124 } });
       expect([wrong.exitCode, away.exitCode]).toEqual([2, 3]);

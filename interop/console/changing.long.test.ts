@@ -27,7 +27,7 @@ describeWith(['chromium', 'apache'], 'the console changes znodes', () => {
     // Meanwhile another client changes the value.
     await client.set('/config', '{"a":1,"b":7}');
     await page.getByRole('button', { name: 'Review' }).click();
-    await page.getByText('Somebody else has changed it meanwhile').waitFor();
+    await page.getByText('Another client has changed it').waitFor();
     await page.locator('.cm-deletedChunk').first().waitFor();
     // Again between review and save: the diff is against the newest value.
     await client.set('/config', '{"a":1,"b":8}');

@@ -81,7 +81,7 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
         await other.reconfig({ joining: [`server.4=${joiner.line('observer')}`] });
         await other.close();
         await page.getByRole('dialog').getByRole('button', { name: 'Change' }).click();
-        await page.getByRole('alert').getByText('Somebody else was faster').waitFor();
+        await page.getByRole('alert').getByText('Changed by another client').waitFor();
         await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
 
         // Servers without reconfigEnabled keep their members.

@@ -174,7 +174,7 @@ describeWith(['chromium', 'apache'], 'the console shows the live state', () => {
     await page.getByRole('img', { name: /^Requests a second\. 127/ }).waitFor();
     await page.getByRole('button', { name: 'Remove server 1' }).waitFor();
     await ensemble.leader.kill();
-    await page.getByText('nobody listens there').waitFor();
+    await page.getByText('nothing listens there').waitFor();
     await ensemble.whenServing();
     await expect.poll(() => page.getByRole('cell', { name: 'follower', exact: true }).count()).toBe(1);
     await page.locator('.role-span.leader').nth(1).waitFor();

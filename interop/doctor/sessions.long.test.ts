@@ -67,7 +67,7 @@ class JavaClient {
 
 /** Also logged for sessions that a client on a busy machine abandoned before they were established. */
 const expired = (session: string): RegExp =>
-  new RegExp(`session ${session} has expired: nothing was heard|Expiring session ${session}`);
+  new RegExp(`session ${session} has expired: nothing received|Expiring session ${session}`);
 
 async function untilSaid(server: ServerProcess, pattern: RegExp): Promise<void> {
   for (const sinceMs = Date.now(); !pattern.test(server.output); ) {

@@ -115,7 +115,7 @@ describe('an ensemble of ours', () => {
       }
       await client.reconfig({ leaving: [1, 2] });
       for (const id of [1, 2]) {
-        await ensemble.server(id).waitForOutput(/is not a member of the ensemble any more/);
+        await ensemble.server(id).waitForOutput(/is no longer a member of the ensemble/);
         await ensemble.server(id).kill();
       }
       await createUntilDone(client, '/after');
@@ -139,7 +139,7 @@ describe('an ensemble of ours', () => {
       await client.create('/ephemeral', '', { mode: 'ephemeral' });
       const leader = await ensemble.leader();
       await client.reconfig({ leaving: [leader.id] }).catch(() => null);
-      await leader.waitForOutput(/is not a member of the ensemble any more/);
+      await leader.waitForOutput(/is no longer a member of the ensemble/);
       await createUntilDone(client, '/after');
       expect((await ensemble.leader()).id).not.toBe(leader.id);
       expect(client.session?.id).toBe(session);

@@ -64,7 +64,7 @@ describe('three servers of ours', () => {
       expect(stranger.received).toHaveLength(0);
     }
     // The log line arrives independently of the closed connection, and is rate-limited to one per second.
-    const refusal = /on the election port: it says that it is server 3, and that one is connected already/;
+    const refusal = /on the election port: it claims to be server 3, and that one is connected already/;
     await until(() => refusal.test(one.server.output));
     // A stranger that connects first while it is down has to prove that it is alive when the server returns.
     await three.server.kill();

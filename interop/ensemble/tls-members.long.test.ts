@@ -84,7 +84,7 @@ test('a server is accepted only as the member in its certificate; a new one need
 
   // As one follower with the certificate of the other, on both ports of the leader; and as itself, which is accepted.
   const [one, other] = [1, 2, 3].filter((id) => id !== leader) as [number, number];
-  const lie = `it says that it is server ${other}, and has proved to be ${hostOf(one)}, not ${hostOf(other)}`;
+  const lie = `it claims to be server ${other}, and has proved to be ${hostOf(one)}, not ${hostOf(other)}`;
   say(one, quorumPort, hostOf(leader), followerInfo({ serverId: other, acceptedEpoch: 1 }));
   await expect.poll(() => told, PATIENCE).toContainEqual(expect.stringContaining(lie));
   const vote = { state: 'looking', leader: other, zxid: 0n, round: 99n, peerEpoch: 1n } as const;

@@ -358,7 +358,7 @@ describeWith(['apache'], 'SASL over the wire', () => {
       expect(meerkat).toEqual(apache);
       expect(meerkat.slice(0, 2)).toEqual(['0 zxid=0 null', '0 zxid=0 null']);
       await expectLines([
-        'this server has no login, so it goes on without a name: set java.security.auth.login.config or sasl.usersFile',
+        'this server has no login, so it continues unauthenticated: set java.security.auth.login.config or sasl.usersFile',
       ]);
     });
   });

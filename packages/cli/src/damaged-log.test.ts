@@ -128,7 +128,7 @@ describe('a server that was killed', () => {
         expect(refusal?.exitCode, `zeros at ${at}`).toBe(3);
         const line = refusal!.message.trim().split('\n').at(-1);
         expect(line).toMatch(
-          /log\.1 at position \d+: .*had acknowledged all up to 0x79.*are damaged or missing, so this server does not start/,
+          /log\.1 at position \d+: .*had acknowledged everything up to 0x79.*are damaged or missing, so this server does not start/,
         );
         if (at + bytes < end - 1000) expect(line).toMatch(/Behind it \d+ txns are whole/);
         expect(readdirSync(join(root, name, 'version-2')).sort()).toEqual(before);

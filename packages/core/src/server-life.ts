@@ -196,7 +196,7 @@ export class ServerLife implements StorageEvents, PeerHost {
   }
 
   beginAnew(reason: string): void {
-    this.#endRole(`the server has no leader any more: ${reason}`);
+    this.#endRole(`the server has lost its leader: ${reason}`);
   }
 
   /** Refused by a member of an ensemble: the other members would not have that history. */

@@ -158,7 +158,7 @@ test('a leadership fences a store, and the error names its znode', async () => {
     expect(leadership.isHeld).toBe(false);
     const error = await failureOf(fence(leadership, store).write('late', 'value'));
     expect(error).toBeInstanceOf(NotHeldError);
-    expect(error.message).toBe(`${leadership.path} is not held any more: nothing was written`);
+    expect(error.message).toBe(`${leadership.path} is no longer held: nothing was written`);
     return leadership.path;
   });
   expect(path).toMatch(/^\/fenced\//);
@@ -171,7 +171,7 @@ test('an item of a queue fences a store', async () => {
   await using item = await queue.take();
   const refusing = { write: async () => false };
   const error = await failureOf(fence(item, refusing).write('key', 'value'));
-  expect(error.message).toContain(`${item.path} is not held any more: the store has seen a larger token`);
+  expect(error.message).toContain(`${item.path} is no longer held: the store has seen a larger token`);
 });
 
 test('the loss of a lock is attributed to a margin that leaves nothing of the session', async () => {
@@ -223,7 +223,7 @@ test('a guarded write that waited for a connection until the session was over re
     const error = await failureOf(lock.guarded.create('/report', 'x'));
     expect(error).toBeInstanceOf(NotHeldError);
     expect(error).toMatchObject({
-      message: `${lock.path} is not held any more: the session is over`,
+      message: `${lock.path} is no longer held: the session is over`,
       cause: { code: 'SESSIONLOST', outcome: 'not-applied', path: '/report' },
     });
   }));

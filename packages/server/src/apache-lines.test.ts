@@ -90,7 +90,7 @@ const SEARCHED: readonly (readonly [fragment: string, ...events: TraceEvent[]])[
   ],
   [
     'Cannot open channel to 3 at election address 10.0.0.3:3888',
-    { kind: 'warning', message: 'looks for a leader: …; without a connection: 3 (nobody listens at 10.0.0.3:3888)' },
+    { kind: 'warning', message: 'looks for a leader: …; without a connection: 3 (nothing listens at 10.0.0.3:3888)' },
   ],
 ];
 

@@ -110,7 +110,7 @@ export class ApacheLines {
           ...find(/writing and syncing .* took (\d+) ms/, message, ([, ms]) => {
             return `fsync-ing the write ahead log in SyncThread:0 took ${ms}ms`;
           }),
-          ...[...message.matchAll(/(\d+) \(nobody listens at ([^)]*)\)/g)].map(([, id, place]) => {
+          ...[...message.matchAll(/(\d+) \(nothing listens at ([^)]*)\)/g)].map(([, id, place]) => {
             return { text: `Cannot open channel to ${id} at election address ${place}` };
           }),
         ];

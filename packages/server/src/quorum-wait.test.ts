@@ -43,6 +43,6 @@ test('a leader waits for its quorum, a follower for its leader', () => {
 });
 
 test('what is known about a server that cannot be reached stands behind it', () => {
-  const failureAt: FailureAt = ({ host, port }) => (host === 'c' ? `nobody listens at ${host}:${port}` : null);
-  expect(describeWait(view({}), 1, failureAt)).toContain('without a connection: 2, 3 (nobody listens at c:2)');
+  const failureAt: FailureAt = ({ host, port }) => (host === 'c' ? `nothing listens at ${host}:${port}` : null);
+  expect(describeWait(view({}), 1, failureAt)).toContain('without a connection: 2, 3 (nothing listens at c:2)');
 });

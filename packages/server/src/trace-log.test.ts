@@ -19,7 +19,7 @@ test('a line names peer, session and reason; everyday ends are not shown', () =>
   log.emit({ kind: 'connection-closed', remote, sessionId: 0x10000abc0000n, reason: 'it does not read' });
   log.emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'closed by peer' });
   log.emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'it asked "ruok"' });
-  log.emit({ kind: 'connection-closed', remote, sessionId: 1n, reason: 'the server has no leader any more: x' });
+  log.emit({ kind: 'connection-closed', remote, sessionId: 1n, reason: 'the server has lost its leader: x' });
   log.emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'the server is not serving yet' });
   expect(lines).toEqual(['WARN  client 10.0.0.1:4000 closed of session 0x10000abc0000: it does not read\n']);
 });
@@ -159,10 +159,10 @@ test('who connects to the election port is no client, and may leave without a wo
   log.emit({
     kind: 'connection-refused',
     remote,
-    reason: 'on the election port: it says that it is server 1, which is this one',
+    reason: 'on the election port: it claims to be server 1, which is this one',
   });
   expect(lines).toEqual([
-    'WARN  connection from 10.0.0.1:4000 refused: on the election port: it says that it is server 1, which is this one\n',
+    'WARN  connection from 10.0.0.1:4000 refused: on the election port: it claims to be server 1, which is this one\n',
   ]);
 });
 

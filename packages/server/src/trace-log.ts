@@ -82,7 +82,7 @@ export class TraceLog implements Trace {
       }
       case 'session-expired': {
         const session = formatSession(event.sessionId);
-        this.#log('info', `session ${session} has expired: nothing was heard of it for ${event.timeoutMs} ms`, {
+        this.#log('info', `session ${session} has expired: nothing received from it for ${event.timeoutMs} ms`, {
           session,
           timeoutMs: event.timeoutMs,
         });
@@ -329,10 +329,10 @@ const ORDINARY_BEGINNINGS: readonly string[] = [
   // One line covers all of them.
   'a limit of this server is reached: ',
   'it asked "',
-  'the server has no leader any more',
+  'the server has lost its leader',
   // There may be thousands of these, and one warning covers all of them.
   'there are as many connections of clients as the descriptors',
-  'it has not said who it is, and the descriptors',
+  'it has not identified itself, and the descriptors',
 ];
 
 /** Ends of connections that have not closed their session before. */

@@ -338,14 +338,14 @@ test('a member that fails by a mistake of its own fails alone', async () => {
   const ensemble = await start({
     trace: (id) => ({
       emit({ kind }): void {
-        if (id === 2 && isArmed && kind === 'connection-opened') throw new Error('this must hold and does not');
+        if (id === 2 && isArmed && kind === 'connection-opened') throw new Error('invariant violated');
       },
     }),
   });
   isArmed = true;
   const { failed } = ensemble.server(2);
   await connectClient(ensemble.server(2).connectString, { connectTimeoutMs: 50 }).catch(() => {});
-  expect((await failed).message).toBe('this must hold and does not');
+  expect((await failed).message).toBe('invariant violated');
   expect(ensemble.server(2).state).toBe('failed');
   await ensemble.whenWhole();
   await (await connect(ensemble)).create('/a');

@@ -367,7 +367,7 @@ describe('a failure of the server', () => {
         emit({ kind }) {
           if (kind !== 'session-expired' || !isArmed) return;
           isArmed = false;
-          throw new Error('this must hold and does not');
+          throw new Error('invariant violated');
         },
       },
     };
@@ -381,7 +381,7 @@ describe('a failure of the server', () => {
       const client = await connect(server);
       await create(client, '/a');
       const { failed } = server;
-      await expect(server.expireSession(client.sessionId)).rejects.toThrow('this must hold and does not');
+      await expect(server.expireSession(client.sessionId)).rejects.toThrow('invariant violated');
       await client.closed;
       const failure = await failed;
       expect(failure).toBeInstanceOf(ServerError);
@@ -410,7 +410,7 @@ describe('a failure of the server', () => {
     // Only the server itself learns of this expiry; it may close the connection of a silent client before.
     await connect(untold, { timeoutMs: 20, isSilent: true });
     await expect.poll(() => untold.state).toBe('failed');
-    await expect(untold.dispose()).rejects.toThrow('this must hold and does not');
+    await expect(untold.dispose()).rejects.toThrow('invariant violated');
     await untold.dispose();
 
     const told = await TestServer.start(failing());

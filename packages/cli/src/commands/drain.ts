@@ -63,7 +63,7 @@ async function run(
     const [state] = await readStates([server], timeoutMs, signal);
     const left = clientsLeft(state!);
     if (left === 0) {
-      if (report.isForPeople) await report.line(`${server.name} has no clients any more`);
+      if (report.isForPeople) await report.line(`${server.name} has no clients left`);
       return CommandExit.ok;
     }
     if (performance.now() > untilMs) {

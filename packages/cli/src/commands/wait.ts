@@ -66,7 +66,7 @@ async function run(context: Context, text: string, options: Options): Promise<Co
   } catch (error) {
     if (!limit.signal.aborted || context.signal.aborted) throw error;
     const found = last === null ? 'nothing is known of it' : describeState(last);
-    throw new CommandFailure(CommandExit.timedOut, `${path}: waited in vain for ${wanted}: ${found}`);
+    throw new CommandFailure(CommandExit.timedOut, `${path}: timed out waiting for ${wanted}: ${found}`);
   } finally {
     clearTimeout(noteTimer);
     if (limitTimer !== null) clearTimeout(limitTimer);

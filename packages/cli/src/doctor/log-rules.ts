@@ -13,7 +13,7 @@ interface LogRule {
 const RULES: readonly LogRule[] = [
   // Between servers.
   {
-    pattern: /on the election port: it says that it is server \d+, which is this one/,
+    pattern: /on the election port: it claims to be server \d+, which is this one/,
     fault: 'myid-twice',
     isOverWhenServing: true,
   },
@@ -44,7 +44,7 @@ const RULES: readonly LogRule[] = [
   },
   { pattern: /Cannot open channel to \d+ at election address/, fault: 'election-port-closed', isOverWhenServing: true },
   {
-    pattern: /without a connection: .*\((nobody listens|nothing answers|the name|there is no way)/,
+    pattern: /without a connection: .*\((nothing listens|nothing answers|the name|there is no way)/,
     fault: 'election-port-closed',
     isOverWhenServing: true,
   },

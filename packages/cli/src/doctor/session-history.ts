@@ -27,7 +27,7 @@ export class SessionHistory {
     if (pause !== null) this.#stalls.push({ line, ms: Number(pause[1]) });
     if (!this.#mentioned.test(text)) return;
     const timeout =
-      /has expired: nothing was heard of it for (\d+) ms|Expiring session 0x[0-9a-f]+, timeout of (\d+)ms exceeded/.exec(
+      /has expired: nothing received from it for (\d+) ms|Expiring session 0x[0-9a-f]+, timeout of (\d+)ms exceeded/.exec(
         text,
       );
     if (timeout !== null) this.#expired = { line, timeoutMs: Number(timeout[1] ?? timeout[2]) };

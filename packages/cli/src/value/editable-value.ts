@@ -98,7 +98,7 @@ function checkJson(text: string): void {
   } catch (error) {
     throw new CommandFailure(
       CommandExit.undecodable,
-      `it was JSON and is none now: ${oneLine((error as Error).message)}`,
+      `it is no longer valid JSON: ${oneLine((error as Error).message)}`,
     );
   }
 }

@@ -137,7 +137,7 @@ export class Contact {
 
   /** Ends the search for good. The current attempt has failed, too. */
   giveUp(): void {
-    this.#dialer.giveUp(`${this.#missing} until the search was given up`);
+    this.#dialer.giveUp(`${this.#missing} until the search was stopped`);
     this.stop();
   }
 

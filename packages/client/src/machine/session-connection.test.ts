@@ -79,9 +79,9 @@ describe('connecting', () => {
     const told = [resolving, dialling, shaking].map(({ attempts }) => attempts);
     const attempt = { host: 'one', port: 2181, address: '10.0.0.1', failure: 'timed-out' };
     expect(told).toEqual([
-      [{ ...attempt, address: null, detail: 'no answer of the name service until the search was given up' }],
-      [{ ...attempt, detail: 'no connection until the search was given up' }],
-      [{ ...attempt, detail: 'no answer to the connect request until the search was given up' }],
+      [{ ...attempt, address: null, detail: 'no answer of the name service until the search was stopped' }],
+      [{ ...attempt, detail: 'no connection until the search was stopped' }],
+      [{ ...attempt, detail: 'no answer to the connect request until the search was stopped' }],
     ]);
     expect(shaking.isOpen).toBe(false);
     expect(shaking.states.map(({ state, reason }) => [state, reason])).toEqual([['closed', 'enough']]);

@@ -113,7 +113,7 @@ function describeCertificate(socket: TLSSocket): CertificateInfo | null {
 }
 
 const ERRORS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there',
+  ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the name is not known',
   EAI_AGAIN: 'the name service does not answer',
   ECONNRESET: 'the connection was reset',

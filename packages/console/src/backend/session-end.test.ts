@@ -30,7 +30,7 @@ function portsOf(answers: Answers, isSecure = false): AdminPorts & { readonly as
     async ask({ host }, question) {
       asked.push(`${question.method} ${host} ${question.authorization}`);
       const answer = answers[host];
-      if (answer === undefined) throw new NoAnswerError('unreachable', `${host}: nobody listens there`);
+      if (answer === undefined) throw new NoAnswerError('unreachable', `${host}: nothing listens there`);
       return answer(question);
     },
   };
@@ -100,6 +100,6 @@ test('a request whose reply is lost may have been applied', async () => {
   const found: FoundSession = { kind: 'found', server: server('a'), ephemerals: 1, paths: ['/a'] };
   expect(await endSession(found, portsOf({}), ANN, ID)).toMatchObject({
     kind: 'unconfirmed',
-    message: `session ${ID} was to be ended at a:2181, and how it went is not known: a: nobody listens there`,
+    message: `session ${ID} was to be ended at a:2181, and how it went is not known: a: nothing listens there`,
   });
 });

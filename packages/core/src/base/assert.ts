@@ -5,5 +5,5 @@ export class AssertionError extends Error {
 
 /** Throws unless an invariant holds; enabled in production too. */
 export function assert(condition: boolean, whatMustHold: string): asserts condition {
-  if (!condition) throw new AssertionError(`this must hold and does not: ${whatMustHold}`);
+  if (!condition) throw new AssertionError(`invariant violated: ${whatMustHold}`);
 }

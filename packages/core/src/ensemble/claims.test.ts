@@ -32,7 +32,7 @@ describe('a server whose certificate names hosts of the membership', () => {
     const info = { serverId: 2, protocolVersion: 0x10000, configVersion: null, acceptedEpoch: 0, announces: 0 };
     for (const type of [PacketType.followerInfo, PacketType.observerInfo] as const) {
       expect(findRefusalOfClaim(stream, { ...info, type } as never, members)).toBe(
-        'it says that it is server 2, and has proved to be a, not b',
+        'it claims to be server 2, and has proved to be a, not b',
       );
       expect(findRefusalOfClaim(stream, { ...info, type, serverId: 1 } as never, members)).toBeNull();
     }

@@ -188,7 +188,7 @@ export class Leading implements Role, LeaderEffects {
       },
     });
     this.#links.set(id, link);
-    if (this.#isOver) link.close('this server leads no more');
+    if (this.#isOver) link.close('this server no longer leads');
     else this.#leader.onLearnerConnected(id);
     return link;
   }

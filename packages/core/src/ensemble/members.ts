@@ -108,7 +108,7 @@ export class Members {
     const memberships = this.#proposed === null ? [this.#committed] : [this.#committed, this.#proposed];
     const claimed = memberships.flatMap((membership) => findMember(membership, id)?.addresses ?? []);
     if (claimed.length === 0 || claimed.some(({ host }) => certifiedHosts.includes(host))) return null;
-    return `it says that it is server ${id}, and has proved to be ${certifiedHosts.join(', ') || 'no member'}, not ${claimed[0]!.host}`;
+    return `it claims to be server ${id}, and has proved to be ${certifiedHosts.join(', ') || 'no member'}, not ${claimed[0]!.host}`;
   }
 
   /** Where a leader accepts its learners; empty for a server that is not a member. */

@@ -161,7 +161,7 @@ export class MembershipKeeper implements LeaderMembership {
     if (!isMember) {
       trace.emit({
         kind: 'warning',
-        message: `this server, ${serverId}, is not a member of the ensemble ${wasMember ? 'any more' : 'yet'}, by membership ${version}: it follows without a vote. ${wasMember ? 'Stop it, or add it again' : 'Add it'} with "reconfig -add"`,
+        message: `this server, ${serverId}, is ${wasMember ? 'no longer' : 'not yet'} a member of the ensemble, by membership ${version}: it follows without a vote. ${wasMember ? 'Stop it, or add it again' : 'Add it'} with "reconfig -add"`,
       });
     }
     this.#onChanged();

@@ -50,7 +50,7 @@ export class Reconfiguration implements Reconfigurer {
       return ErrorCode.badArguments;
     }
     if (!this.#leader.wouldReach(quorumOf(planned))) {
-      this.#tell('of the new participants too few follow this leader and are up to date: start them first');
+      this.#tell('too few of the new participants follow this leader and are up to date: start them first');
       return ErrorCode.newConfigNoQuorum;
     }
     const known = new Set(newest.members.map(({ serverId }) => serverId));

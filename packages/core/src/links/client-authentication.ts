@@ -146,5 +146,5 @@ export class ClientAuthentication {
 }
 
 const NO_LOGIN =
-  'this server has no login, so it goes on without a name: set java.security.auth.login.config or sasl.usersFile';
+  'this server has no login, so it continues unauthenticated: set java.security.auth.login.config or sasl.usersFile';
 const NO_TOKEN: TokenAnswer = { error: ErrorCode.ok, token: null };

@@ -135,7 +135,7 @@ describe('establishing a connection', () => {
     expect(servers[1]?.traced.at(-1)).toMatchObject({
       kind: 'connection-refused',
       reason: expect.stringMatching(
-        /on the election port: it says that it is server 3, and that one is connected already/,
+        /on the election port: it claims to be server 3, and that one is connected already/,
       ),
     });
     for (const id of [1, 3]) expect(ensemble.streamsBetween(2, id)).toBe(1);

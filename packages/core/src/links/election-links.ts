@@ -68,7 +68,7 @@ export interface ElectionLinksEvents {
 
 const LISTENING = { who: 'the election', consequence: 'servers with a higher id cannot connect' };
 const CONNECT_TIMEOUT_MS = 5000;
-const CROWDED = 'it has not said who it is, and the descriptors of this process run short';
+const CROWDED = 'it has not identified itself, and the descriptors of this process run short';
 /** Maximum connections that have not identified themselves; beyond that some are closed, see `Strangers`. */
 const STRANGERS_MAX = 256;
 /** Maximum servers outside the membership that are connected: joining servers, or strangers posing as such. */
@@ -171,7 +171,7 @@ export class ElectionLinks implements ElectionStreamOwner {
     const nowMs = this.#clock.monotonicMs();
     for (const stream of this.#strangers) {
       if (nowMs < stream.helloUntilMs) break;
-      this.#refuse(stream, `it has not said who it is within ${this.#connectTimeoutMs} ms`);
+      this.#refuse(stream, `it has not identified itself within ${this.#connectTimeoutMs} ms`);
     }
   }
 
@@ -249,7 +249,7 @@ export class ElectionLinks implements ElectionStreamOwner {
   #makeRoom(isCrowded: boolean): void {
     const stranger = this.#strangers.choose();
     if (this.#strangers.size >= STRANGERS_MAX) {
-      this.#refuse(stranger!, `it has not said who it is, and ${STRANGERS_MAX} others have not either`);
+      this.#refuse(stranger!, `it has not identified itself, and ${STRANGERS_MAX} others have not either`);
     } else if (isCrowded && stranger !== null) {
       this.#refuse(stranger, CROWDED);
     } else if (isCrowded) {
@@ -282,7 +282,7 @@ export class ElectionLinks implements ElectionStreamOwner {
   }
 
   #findRefusal(serverId: number | null, { certifiedHosts }: ElectionStream): string | null {
-    if (serverId === this.#options.serverId) return `it says that it is server ${serverId}, which is this one`;
+    if (serverId === this.#options.serverId) return `it claims to be server ${serverId}, which is this one`;
     const refusal = serverId === null ? null : (this.#options.refusalOfClaim?.(serverId, certifiedHosts) ?? null);
     if (refusal !== null) return refusal;
     if (serverId === null || this.#members.has(serverId) || this.#peers.has(serverId)) return null;

@@ -277,7 +277,7 @@ export class ElectionPeer implements ElectionStreamOwner {
 
   #refuse(rival: ElectionStream, reason: string): void {
     this.#rivals.delete(rival);
-    this.#host.refuse(rival, `it says that it is server ${this.id}, and ${reason}`);
+    this.#host.refuse(rival, `it claims to be server ${this.id}, and ${reason}`);
   }
 
   #onSignOfLife(): void {

@@ -176,7 +176,7 @@ abstract class AuthenticatingStream implements ByteStream, StreamEvents {
     if (end - start < HEADER_BYTES) return null;
     const length = Math.max(0, getInt(bytes, start + 12));
     if (getLongBig(bytes, start) !== MAGIC || length > TOKEN_BYTES_MAX) {
-      this.fail('it sent what is no part of a SASL exchange');
+      this.fail('it sent an invalid SASL packet');
       return null;
     }
     const next = start + HEADER_BYTES + length;

@@ -144,7 +144,7 @@ describe('the mark of what is durable', () => {
       .at(-1)!;
     const cut = copyDisk(disk);
     cut.poke(`${TEST_DIRECTORY}/${newest}`, disk.peek(`${TEST_DIRECTORY}/${newest}`)!.slice(0, 16));
-    expect(new StorageHost(copyDisk(cut), MEMBER).recover().failure?.message).toMatch('had acknowledged all up to');
+    expect(new StorageHost(copyDisk(cut), MEMBER).recover().failure?.message).toMatch('had acknowledged everything up to');
     cut.poke(`${TEST_DIRECTORY}/acceptedEpoch`, new TextEncoder().encode('9'));
     const again = new StorageHost(cut, MEMBER).recover();
     expect(again.failure).toBeNull();

@@ -38,7 +38,7 @@ export function describeDamage(place: FilePosition, { reason, intact, last, dura
   const parts = [`${place.path} at position ${place.position}: ${reason}.`];
   if (isMissing) {
     parts.push(
-      `The log before ends with zxid ${hexZxid(last)}, and this server had acknowledged all up to ${hexZxid(durable)}.`,
+      `The log before ends with zxid ${hexZxid(last)}, and this server had acknowledged everything up to ${hexZxid(durable)}.`,
     );
   }
   if (intact !== null) {
@@ -75,7 +75,7 @@ export function describeMissing(place: FilePosition, reason: string, torn: strin
 /** The log ends normally, but too early. */
 export function describeLost(directory: string, last: Zxid, durable: Zxid): string {
   return (
-    `the log in ${directory} ends with zxid ${hexZxid(last)}, and this server had acknowledged all up to ${hexZxid(durable)}. ` +
+    `the log in ${directory} ends with zxid ${hexZxid(last)}, and this server had acknowledged everything up to ${hexZxid(durable)}. ` +
     EARLY_END
   );
 }

@@ -67,7 +67,7 @@ describe('the log of a server that was killed', () => {
   it('reports where, what is missing and what is whole after it, and advises no cut that would remove that', () => {
     const { message } = start(zeroed(disk, 4096, 512)).failure!;
     expect(message).toMatch(
-      /an entry lacks the bytes from 4096 on\. The log before ends with zxid 0x\w+, and this server had acknowledged all up to 0x3c\. Behind it \d+ txns are whole, 0x\w+ to 0x3c, from position \d+ on\./,
+      /an entry lacks the bytes from 4096 on\. The log before ends with zxid 0x\w+, and this server had acknowledged everything up to 0x3c\. Behind it \d+ txns are whole, 0x\w+ to 0x3c, from position \d+ on\./,
     );
     expect(message).toMatch('Acknowledged txns are damaged or missing');
     expect(message).not.toMatch('truncate');
@@ -102,7 +102,7 @@ describe('the log of a server that was killed', () => {
     };
     for (const host of [without((name) => name === 'log.1'), without((name) => /^(log|snapshot)/.test(name))]) {
       expect(host.failure?.message).toMatch(
-        /the log in \/data\/version-2 ends with zxid 0x0, and this server had acknowledged all up to 0x3c\. .* if the log is as it should be, remove the file durableZxid/,
+        /the log in \/data\/version-2 ends with zxid 0x0, and this server had acknowledged everything up to 0x3c\. .* if the log is as it should be, remove the file durableZxid/,
       );
     }
   });
@@ -112,7 +112,7 @@ describe('the log of a server that was killed', () => {
     const position = Number(/truncate -s (\d+)/.exec(host.failure!.message)![1]);
     const cut = withLog(disk, (log) => log.slice(0, position));
     expect(start(copyDisk(cut)).failure?.message).toMatch(
-      /^\/data\/version-2\/log\.1 at position \d+: the log ends here, with zxid 0x3b, and this server had acknowledged all up to 0x3c\. So acknowledged txns are missing, .* a copy made while the server was running\. .* if the log is as it should be, remove the file durableZxid/,
+      /^\/data\/version-2\/log\.1 at position \d+: the log ends here, with zxid 0x3b, and this server had acknowledged everything up to 0x3c\. So acknowledged txns are missing, .* a copy made while the server was running\. .* if the log is as it should be, remove the file durableZxid/,
     );
     cut.remove(`${TEST_DIRECTORY}/durableZxid`, () => {});
     cut.deliverAll();

@@ -201,7 +201,7 @@ export class Recovery {
       const found = `${snapshotDirectory} is empty and db.autocreate is false`;
       const remedy = `if this is the first start of a new service, create the file ${this.#initializePath}`;
       if (ensemble === null) return this.#fail(new Error(`${found}: restore the data from a backup, or, ${remedy}`));
-      const consequence = 'this server votes for nobody until a leader has sent it everything';
+      const consequence = 'this server does not vote until a leader has sent it everything';
       this.#ports.trace.emit({ kind: 'warning', message: `${found}: ${consequence}; ${remedy}, and start again` });
       this.#settleEpochs(this.#makeDatabase(), { snapshot: NO_SNAPSHOT, isNew: true });
     });

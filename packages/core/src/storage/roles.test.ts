@@ -260,7 +260,7 @@ describe('the end of a role', () => {
     const damaged = host.disk.peek(path)!.slice().fill(0, 1024);
     host.disk.poke(path, damaged);
     const next = new StorageHost(host.disk, options, new Dice(1), host.storage.legacy).recover({ isHeld: true });
-    expect(next.failure?.message).toMatch(/log\.100000001 at position \d+: .* had acknowledged all up to 0x100000028/);
+    expect(next.failure?.message).toMatch(/log\.100000001 at position \d+: .* had acknowledged everything up to 0x100000028/);
     expect(host.disk.peek(path)).toEqual(damaged);
   });
 

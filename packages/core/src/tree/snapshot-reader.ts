@@ -166,7 +166,7 @@ export class SnapshotReader {
     const list = readAclList(reader);
     if (reader.failed) {
       // Incomplete, or an invalid length: only the latter can need this many bytes.
-      return end - at > RECORD_BYTES_MAX ? this.#fail(at, 'an ACL has a length that cannot be') : at;
+      return end - at > RECORD_BYTES_MAX ? this.#fail(at, 'an ACL has an impossible length') : at;
     }
     this.#aclIds.set(index, this.#state.acls.intern(list));
     this.#left--;

@@ -82,7 +82,7 @@ test(
     const { mutex, condition } = seat;
     const lock = await mutex.acquire();
     await lock.release();
-    await expect(condition.wait(lock)).rejects.toThrow('is not held any more: it was released');
+    await expect(condition.wait(lock)).rejects.toThrow('is no longer held: it was released');
     await expect(condition.notify(lock)).rejects.toThrow('not held any more');
     await expect(condition.notifyAll(lock)).rejects.toThrow('not held any more');
   }),

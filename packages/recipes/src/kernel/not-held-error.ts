@@ -12,7 +12,7 @@ export class NotHeldError extends Error {
   readonly why: string;
 
   constructor(path: string, token: bigint, why: string, options?: ErrorOptions) {
-    super(`${path} is not held any more: ${why}`, options);
+    super(`${path} is no longer held: ${why}`, options);
     this.path = path;
     this.token = token;
     this.why = why;

@@ -62,7 +62,7 @@ const CLOSED =
   'it closes the connection; a port with TLS alone wants https://, and one that asks for certificates --tls-cert';
 const NO_HTTP = 'what listens there does not speak HTTP';
 const FAILURES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there',
+  ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the name is not known',
   ECONNRESET: CLOSED,
   EPIPE: CLOSED,

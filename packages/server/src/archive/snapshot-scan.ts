@@ -193,7 +193,7 @@ class SnapshotScan {
     const index = jute.longClamped();
     const list = readAclList(jute);
     if (jute.failed) {
-      if (bytes.length - at > RECORD_BYTES_MAX) this.#fail(at, 'an ACL has a length that cannot be');
+      if (bytes.length - at > RECORD_BYTES_MAX) this.#fail(at, 'an ACL has an impossible length');
       this.#need = (bytes.length - at) * 2;
       return at;
     }

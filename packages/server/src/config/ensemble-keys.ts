@@ -134,7 +134,7 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
     'multiAddress.reachabilityCheckEnabled',
     kinds.boolean,
     'true',
-    'Give up a silent address after `…TimeoutMs`; with false after `cnxTimeout`',
+    'Drop a silent address after `…TimeoutMs`; with false after `cnxTimeout`',
     (draft, value) => {
       draft.reachabilityCheckEnabled = value;
     },
@@ -181,7 +181,7 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
   accepted('electionAlg', kinds.oneOf('3'), '3', 'There is one algorithm of elections'),
   accepted('connectToLearnerMasterLimit', nonNegative, '0', '`initLimit` counts'),
   accepted('quorumCnxnTimeoutMs', kinds.integer({ min: -1 }), '-1', '`cnxTimeout` counts'),
-  accepted('electionPortBindRetry', nonNegative, '3', 'A taken port is tried for ever'),
+  accepted('electionPortBindRetry', nonNegative, '3', 'A port in use is retried without limit'),
   accepted('fastleader.*', kinds.anything, '', 'Pauses: this server finds its own'),
   accepted('leader.*', kinds.anything, '', "Apache's threads, queues and caches"),
   accepted('learner.*', kinds.anything, '', "Apache's threads, queues and caches"),

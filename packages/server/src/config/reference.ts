@@ -120,14 +120,14 @@ The first port is for followers, the second for elections; \`:observer\` may fol
 
 ### When it does not come together
 
-A server that looks for a leader logs every ten seconds whom it reaches.
+A server that looks for a leader logs every ten seconds which servers it reaches.
 
-- \`without a connection: 3 (nobody listens at …)\`: start server 3; if it runs, compare the lines \`server.3\` of both.
+- \`without a connection: 3 (nothing listens at …)\`: start server 3; if it runs, compare the lines \`server.3\` of both.
 - \`(the name … is not known)\`, \`(nothing answers at …)\`: look at name service, network, firewall.
 - \`cannot listen for the election at …: EADDRINUSE\`: stop what listens there, perhaps a server with the same \`myid\`.
 - \`cannot listen for followers at …: EADDRINUSE\`: the same; until then it votes and follows, but [does not lead](zab.md#when-a-server-decides).
 - \`…: EADDRNOTAVAIL\`: correct the address or \`myid\`; behind a translated address set \`quorumListenOnAllIPs=true\`.
-- \`refused: on the election port: it says that it is server 1, which is this one\`: two servers have one \`myid\`; the address tells the other one.
+- \`refused: on the election port: it claims to be server 1, which is this one\`: two servers have one \`myid\`; the address tells the other one.
 - \`server 3 follows a membership that differs from this one's\`: make the lists alike, restart those that were wrong.
 - \`the leader is of epoch 6, but this server has accepted epoch 50\`, again and again, or \`is sent a snapshot of … in place of txns that this leader does not know\`: its directory is of another ensemble, or the others'
   are older copies: [what to do](zab.md#a-server-that-stays-out).

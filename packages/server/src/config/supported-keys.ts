@@ -314,7 +314,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'db.autocreate',
     kinds.boolean,
     'true',
-    'With false an empty directory is a lost disk: a member votes for nobody until a leader has sent it everything, a single server does not start; unless `dataLogDir` has a file `initialize` (zkServer-initialize.sh)',
+    'With false an empty directory is a lost disk: a member does not vote until a leader has sent it everything, a single server does not start; unless `dataLogDir` has a file `initialize` (zkServer-initialize.sh)',
     (draft, value) => {
       draft.core.createsDatabase = value;
     },

@@ -156,7 +156,7 @@ test('why the last attempt to connect has failed is known until one succeeds', a
   holder.close();
   await once(holder, 'close');
   expect(await connect()).toBe('ECONNREFUSED');
-  expect(network.failureAt(to)).toBe(`nobody listens at 127.0.0.1:${port}`);
+  expect(network.failureAt(to)).toBe(`nothing listens at 127.0.0.1:${port}`);
   const again = createServer().listen(port, '127.0.0.1');
   await once(again, 'listening');
   expect(await connect()).toBe('connected');

@@ -257,7 +257,7 @@ function describeListenFailure({ code, message }: NodeJS.ErrnoException): string
 function describeConnectFailure({ code, message }: NodeJS.ErrnoException, { host, port }: Endpoint): string {
   switch (code) {
     case 'ECONNREFUSED':
-      return `nobody listens at ${host}:${port}`;
+      return `nothing listens at ${host}:${port}`;
     case 'ENOTFOUND':
       return `the name ${host} is not known`;
     case 'EAI_AGAIN':

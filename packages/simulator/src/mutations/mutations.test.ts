@@ -80,7 +80,7 @@ describe('a patch', () => {
 
   test('is refused when its lines are not there, or twice', () => {
     const [hunk] = parseMutation('off-by-one', PATCH).hunks;
-    expect(() => applyHunk('first\nthird\n', hunk!)).toThrow('no such lines');
+    expect(() => applyHunk('first\nthird\n', hunk!)).toThrow('no longer has these lines');
     expect(() => applyHunk('first\nsecond\nthird\nfirst\nsecond\nthird\n', hunk!)).toThrow('more than once');
   });
 

@@ -4,7 +4,7 @@ import { type MemberState, planSteps, survives, weightLine } from './plan.ts';
 
 const THREE = parseConfig([1, 2, 3].map((id) => `server.${id}=zk${id}:2888:3888:participant;0.0.0.0:2181`).join('\n'));
 const UP: MemberState = { role: 'follower', problem: null };
-const DOWN: MemberState = { role: null, problem: 'nobody listens there' };
+const DOWN: MemberState = { role: null, problem: 'nothing listens there' };
 
 function states(...up: readonly string[]): ReadonlyMap<string, MemberState> {
   return new Map(['1', '2', '3', '4'].map((id) => [id, up.includes(id) ? UP : DOWN]));
@@ -25,7 +25,7 @@ describe('a plan of members', () => {
     ];
     const steps = planSteps(THREE, changes, states('1', '2', '3'));
     expect(steps.map(({ what }) => what)).toEqual(['add server 4 as a participant', 'remove server 1']);
-    expect(steps[0]!.first).toMatch(/^start server 4 .*: nobody listens there$/);
+    expect(steps[0]!.first).toMatch(/^start server 4 .*: nothing listens there$/);
   });
 
   test('does not make the last participant an observer', () => {

@@ -15,7 +15,7 @@ function sampleOf(atMs: number, servers: Readonly<Record<string, Told>>): Server
   return {
     atMs,
     servers: Object.entries(servers).map(([name, { role, uptimeMs, version = '3.8.0' }]) => {
-      const problem = role === null ? 'nobody listens there' : null;
+      const problem = role === null ? 'nothing listens there' : null;
       const metrics = uptimeMs === undefined ? {} : { zk_uptime: uptimeMs };
       return { name, role, problem, version: role === null ? null : version, metrics } as unknown as ServerSample;
     }),

@@ -27,9 +27,9 @@ export const CHANGING_TEXTS = {
     diff: 'What would change',
     same: 'Nothing would change.',
     conflict: (version: number): string =>
-      `Somebody else has changed it meanwhile: it is at version ${version} now. Below is the difference to that; saving replaces it.`,
-    badJson: (reason: string): string => `It was JSON and is no more: ${reason}`,
-    binary: 'This value is no text: upload a file to replace it.',
+      `Another client has changed it: it is now at version ${version}. The difference to that is shown below; saving replaces it.`,
+    badJson: (reason: string): string => `It is no longer valid JSON: ${reason}`,
+    binary: 'This value is not text: upload a file to replace it.',
     packed: 'This value was packed; it would be saved unpacked. Upload a file to keep the packing.',
   },
   create: {

@@ -7,7 +7,7 @@ export const ERRORS_TEXTS = {
       hint: 'Its ACL does not permit this. Log in as another user, or ask an administrator of the znode.',
     },
     AUTHFAILED: { title: 'The service refuses these credentials', hint: 'Check user and password, and the method.' },
-    BADVERSION: { title: 'Somebody else was faster', hint: 'Look at what is there now, and decide again.' },
+    BADVERSION: { title: 'Changed by another client', hint: 'Look at what is there now, and decide again.' },
     NODEEXISTS: { title: 'It is there already', hint: 'Choose another name, or change the one that is there.' },
     NOTEMPTY: { title: 'It has children', hint: 'Delete it with everything below it, or its children first.' },
     CONNECTIONLOSS: {

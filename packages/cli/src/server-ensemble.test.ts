@@ -138,7 +138,10 @@ describe('a server of an ensemble that is wrongly configured', () => {
       /looks for a leader: 1 of 4 voting servers is reachable, this one included; without a connection: /,
     );
     // How a name is not known depends on who is asked.
-    await said(run, new RegExp(`2 \\(nothing listens at 127\\.0\\.0\\.1:${portsOf(b)[1]}\\), 3 \\(.*nowhere\\.invalid`));
+    await said(
+      run,
+      new RegExp(`2 \\(nothing listens at 127\\.0\\.0\\.1:${portsOf(b)[1]}\\), 3 \\(.*nowhere\\.invalid`),
+    );
   });
 
   test('says that another one may have the same myid', async () => {

@@ -169,16 +169,16 @@ function submitLimited(
     plan.listener,
     repeatable,
   );
-  const giveUp = (): void => session.session.calls.cancel(made, 'aborted', 'the signal was aborted');
+  const abandon = (): void => session.session.calls.cancel(made, 'aborted', 'the signal was aborted');
   const onTimeout = (): void =>
     session.session.calls.cancel(made, 'timed-out', `no answer within ${Math.round(timeoutMs ?? 0)} ms`);
   let cancelTimer: (() => void) | undefined;
   let releaseSignal: (() => void) | undefined;
   if (signal?.aborted === true) {
-    giveUp();
+    abandon();
     return;
   }
-  if (signal !== undefined) releaseSignal = onAbort(signal, giveUp);
+  if (signal !== undefined) releaseSignal = onAbort(signal, abandon);
   if (timeoutMs !== undefined) cancelTimer = session.clock.schedule(Math.max(timeoutMs, 0), onTimeout);
   session.session.calls.submit(made);
 }

@@ -76,10 +76,10 @@ export class ClientSession implements SessionListener {
    * @returns the failed attempts; the current attempt is included only if nothing else is known of its address, since
    *   it may have been about to fail as the others did
    */
-  giveUp(reason: string): readonly FailedAttempt[] {
+  abandon(reason: string): readonly FailedAttempt[] {
     const known = new Set(this.failedAttempts.map(addressOf));
     const count = this.failedAttempts.length;
-    this.host.giveUp(reason);
+    this.host.abandon(reason);
     return this.failedAttempts.filter((attempt, i) => i < count || !known.has(addressOf(attempt)));
   }
 

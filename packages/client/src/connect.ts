@@ -34,7 +34,7 @@ export async function connect(
       timeoutMs: settings.connectTimeoutMs,
     });
   } catch (error) {
-    const attempts = session.giveUp('the first connection was cancelled');
+    const attempts = session.abandon('the first connection was cancelled');
     if (error instanceof TimeoutError) throw new ConnectError(attempts, error);
     if (error instanceof AbortedError || error instanceof AuthFailedError) throw error;
     throw new ConnectError(attempts, error);

@@ -59,8 +59,8 @@ export class SessionHost implements SessionEffects {
   }
 
   /** Ends before a server was found. */
-  giveUp(reason: string): void {
-    this.session.giveUp(reason);
+  abandon(reason: string): void {
+    this.session.abandon(reason);
     this.armTimer();
   }
 

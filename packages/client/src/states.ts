@@ -25,7 +25,7 @@ export function waitForState(
       release();
       reject(makeError({ kind, wasSent: false, server: null, detail }, { operation, path: null }, cause));
     };
-    const giveUp = (): void => fail('aborted', 'the signal was aborted', signal?.reason);
+    const abandon = (): void => fail('aborted', 'the signal was aborted', signal?.reason);
     const look = (state: ClientState): void => {
       if (fits(state)) {
         release();
@@ -44,8 +44,8 @@ export function waitForState(
       cancelTimer?.();
       releaseSignal?.();
     };
-    const releaseSignal = signal === undefined || signal.aborted ? null : onAbort(signal, giveUp);
-    if (signal?.aborted === true) giveUp();
+    const releaseSignal = signal === undefined || signal.aborted ? null : onAbort(signal, abandon);
+    if (signal?.aborted === true) abandon();
     else if (!onlyNext || isFinalState(session.state)) look(session.state);
   });
 }

@@ -168,7 +168,8 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
     if (serving instanceof LeaderServing && this.#options.ensemble?.leaderServes === false) {
       return 'this server leads, and takes no clients (leaderServes=no)';
     }
-    if (this.isReadOnly && !readOnly) return 'this server is read-only, and the client does not accept a read-only server';
+    if (this.isReadOnly && !readOnly)
+      return 'this server is read-only, and the client does not accept a read-only server';
     return null;
   }
 

@@ -14,7 +14,7 @@ export {
   snapshotName,
   type ZxidFile,
 } from './storage/file-names.ts';
-export { judgeLogTail, type LogTail, type LogTailJudgement } from './storage/log-damage.ts';
+export { classifyLogTail, type LogTail, type LogTailState } from './storage/log-damage.ts';
 export {
   END_OF_ENTRY,
   ENTRY_FRAME_BYTES,

@@ -239,9 +239,9 @@ export class ServerCore {
     this.#turn.runDeferred();
     this.#life.serving?.pipeline.onTurnEnd(this.#turn.nowMs());
     if (this.isServing) this.#connections.onServing();
-    this.#connections.goOn(this.#work);
+    this.#connections.advance(this.#work);
     this.#watches.sweep();
-    this.#life.serving?.database.tree.quotas.goOn();
+    this.#life.serving?.database.tree.quotas.advance();
     this.#life.member.onTurnEnd();
     // Before the local write, so that followers write the proposals at the same time.
     this.#turn.flushLinks();

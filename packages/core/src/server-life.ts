@@ -14,7 +14,7 @@ import type { Serving, ServingFactory } from './serving.ts';
 import { installingSnapshotName } from './storage/file-names.ts';
 import { SnapshotLoad } from './storage/snapshot-load.ts';
 import { looksWhole } from './storage/snapshot-store.ts';
-import { type RecoverySummary, Storage, type StorageEvents, type StorageLegacy } from './storage/storage.ts';
+import { type CarriedStorage, type RecoverySummary, Storage, type StorageEvents } from './storage/storage.ts';
 import { Database } from './tree/database.ts';
 import { type AnswerLease, UNLIMITED } from './zab/answer-lease.ts';
 import type { History } from './zab/history.ts';
@@ -78,7 +78,7 @@ export class ServerLife implements StorageEvents, PeerHost {
   #phase: ServerPhase = 'new';
   #serving: Serving | null = null;
   /** The storage is finishing its writes; then the next one recovers. */
-  #isBeginningAnew = false;
+  #isRestarting = false;
   /** The restore in progress: its snapshot replaces the history. */
   #restore: Restore | null = null;
   #decidedZxid: Zxid = ZXID_ZERO;
@@ -178,7 +178,7 @@ export class ServerLife implements StorageEvents, PeerHost {
   }
 
   beginReadOnly(database: Database): void {
-    if (this.#phase !== 'waiting' || this.#isBeginningAnew) return;
+    if (this.#phase !== 'waiting' || this.#isRestarting) return;
     this.#serving = this.servings.makeReadOnlyServing(database);
     // Reads here promise nothing about recency, so no lease limits them.
     this.#connections.gate.begin(UNLIMITED);
@@ -195,7 +195,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.trace.emit({ kind: 'read-only-changed', isReadOnly: false });
   }
 
-  beginAnew(reason: string): void {
+  restartRole(reason: string): void {
     this.#endRole(`the server has lost its leader: ${reason}`);
   }
 
@@ -241,8 +241,8 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.#serving?.drop();
     this.#serving = null;
     if (this.#phase === 'serving') this.#phase = 'waiting';
-    if (this.#phase === 'stopping' || this.#isBeginningAnew) return;
-    this.#isBeginningAnew = true;
+    if (this.#phase === 'stopping' || this.#isRestarting) return;
+    this.#isRestarting = true;
     this.#storage.stop({ keepsHold: true });
   }
 
@@ -264,11 +264,11 @@ export class ServerLife implements StorageEvents, PeerHost {
 
   onStorageStopped(): void {
     if (this.#phase === 'failed') return;
-    if (this.#isBeginningAnew) {
-      this.#isBeginningAnew = false;
-      const { legacy } = this.#storage;
-      if (this.#restore === null) this.#recoverAgain(legacy);
-      else this.#exchange(this.#restore.snapshot, legacy);
+    if (this.#isRestarting) {
+      this.#isRestarting = false;
+      const { carriedState } = this.#storage;
+      if (this.#restore === null) this.#recoverAgain(carriedState);
+      else this.#exchange(this.#restore.snapshot, carriedState);
       return;
     }
     this.#phase = 'stopped';
@@ -279,22 +279,22 @@ export class ServerLife implements StorageEvents, PeerHost {
    * Once the snapshot has this name, a start installs it (`snapshot-install.ts`). Its zxid is one that the log never
    * had, so that a reader that tails the log, such as a backup, does not take the new history for a continuation.
    */
-  #exchange({ path, zxid }: RestorableSnapshot, legacy: StorageLegacy | null): void {
-    if (legacy === null) {
+  #exchange({ path, zxid }: RestorableSnapshot, carriedState: CarriedStorage | null): void {
+    if (carriedState === null) {
       this.#tellRestored(new Error('the log is not whole'));
       this.#recoverAgain(null);
       return;
     }
-    const newZxid = maxZxid(zxid, nextZxid(legacy.durableZxid));
+    const newZxid = maxZxid(zxid, nextZxid(carriedState.durableZxid));
     const target = `${this.options.snapshotDirectory}/${installingSnapshotName(newZxid)}`;
     this.ports.disk.rename(path, target, (error) => {
       if (error !== null) this.#tellRestored(error);
-      this.#recoverAgain(error === null ? null : legacy);
+      this.#recoverAgain(error === null ? null : carriedState);
     });
   }
 
-  #recoverAgain(legacy: StorageLegacy | null): void {
-    this.#storage = new Storage(this.ports, this.options, this, legacy);
+  #recoverAgain(carriedState: CarriedStorage | null): void {
+    this.#storage = new Storage(this.ports, this.options, this, carriedState);
     this.#storage.recover({ isHeld: true });
   }
 

@@ -88,7 +88,7 @@ export class Campaign {
     let work: Work | null = null;
     /** No seed takes this long on any machine. */
     let watchdog: NodeJS.Timeout | undefined;
-    const goOn = (): void => {
+    const startNext = (): void => {
       const slice = this.#left.pop() ?? this.#slices[this.#next++];
       work = slice === undefined ? null : { slice, seed: slice.first, outcomes: [] };
       if (work === null) this.#retire(worker);
@@ -103,7 +103,7 @@ export class Campaign {
       else {
         clearTimeout(watchdog);
         this.#events.onSliceDone(work.slice, work.outcomes);
-        goOn();
+        startNext();
       }
     });
     worker.on('exit', (code, signal) => {
@@ -113,7 +113,7 @@ export class Campaign {
       if (++this.#deaths < DEATHS_MAX) this.#startWorker();
       else this.end();
     });
-    goOn();
+    startNext();
   }
 
   #onOutcome(work: Work, outcome: SeedOutcome): void {

@@ -9,7 +9,7 @@ import type { Descriptors } from './node/descriptors.ts';
 import { type Listener, type ListenOptions, listen, type TlsListenOptions } from './node/network.ts';
 import { ClientThreads, threadsMax } from './node/threads/client-threads.ts';
 import type { Turn } from './node/turn.ts';
-import { judgeClient } from './tls/peer-names.ts';
+import { checkClient } from './tls/peer-names.ts';
 import type { TlsSettings } from './tls/tls-settings.ts';
 
 /** What the ports of clients need of their server. */
@@ -161,7 +161,7 @@ export class ClientPorts {
     if (settings === null) return {};
     const { configuration, tlsEvents: events } = this.#parts;
     const perHostMax = configuration.core.connectionsPerHostMax;
-    return { tls: { settings, isUnified, perHostMax, events, judge: this.#judgeClient } };
+    return { tls: { settings, isUnified, perHostMax, events, checkPeer: this.#checkClient } };
   }
 
   #unifiedTls(): { readonly tls?: TlsListenOptions } {
@@ -169,9 +169,9 @@ export class ClientPorts {
   }
 
   /** Undefined when the addresses of clients are not compared with their certificates. */
-  get #judgeClient(): TlsListenOptions['judge'] {
+  get #checkClient(): TlsListenOptions['checkPeer'] {
     const { tls } = this.#parts.configuration.server;
-    return tls.verifiesClientHostNames ? (certificate, { host }) => judgeClient(certificate, host, tls) : undefined;
+    return tls.verifiesClientHostNames ? (certificate, { host }) => checkClient(certificate, host, tls) : undefined;
   }
 
   async #listenAt(

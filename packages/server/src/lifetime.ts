@@ -77,18 +77,18 @@ export class Lifetime {
 
   fail(failure: ServerError): void {
     this.#failure = failure;
-    this.giveUp(failure);
+    this.rejectPending(failure);
     this.#failed.resolve(failure);
   }
 
   /** Rejects all pending waits with the reason. */
-  giveUp(reason: ServerError): void {
+  rejectPending(reason: ServerError): void {
     this.#started.reject(reason);
     this.#served.reject(reason);
     this.#stopped.resolve();
   }
 
-  /** Like `giveUp`, for a server that was stopped before it served. */
+  /** Like `rejectPending`, for a server that was stopped before it served. */
   onNeverServed(reason: ServerError): void {
     this.#served.reject(reason);
   }

@@ -304,7 +304,7 @@ class Server implements RunningServer {
     this.#growthWatch.start();
     this.#http?.start();
     const onAbort = (): void => {
-      void this.stop().then(() => this.#giveUp(new ServerError(ExitCode.ok, 'the start was aborted')));
+      void this.stop().then(() => this.#rejectPending(new ServerError(ExitCode.ok, 'the start was aborted')));
     };
     if (signal?.aborted === true) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
@@ -337,7 +337,7 @@ class Server implements RunningServer {
 
   async kill(): Promise<void> {
     this.#end();
-    this.#giveUp(new ServerError(ExitCode.unexpected, 'the server was killed'));
+    this.#rejectPending(new ServerError(ExitCode.unexpected, 'the server was killed'));
     await this.#atRest;
   }
 
@@ -416,8 +416,8 @@ class Server implements RunningServer {
   }
 
   /** Rejects all pending waits. */
-  #giveUp(reason: ServerError): void {
-    this.#lifetime.giveUp(reason);
+  #rejectPending(reason: ServerError): void {
+    this.#lifetime.rejectPending(reason);
     this.#sessionEnds.fail(reason);
   }
 }

@@ -1,6 +1,6 @@
-import type { Judges } from './judges.ts';
 import { findBrokenMove } from './moves.ts';
 import { connectProbe, PROBE_PATH } from './probe.ts';
+import type { Checkers } from './run-checkers.ts';
 import { CLIENT_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
@@ -8,7 +8,7 @@ import type { VirtualWorld } from './virtual-world.ts';
 export class AtRest {
   readonly #world: VirtualWorld;
   readonly #ensemble: VirtualEnsemble;
-  readonly #judges: Judges;
+  readonly #checkers: Checkers;
   readonly #limitMs: number;
   readonly #canMove: boolean;
 
@@ -16,20 +16,20 @@ export class AtRest {
    * @param limitMs virtual milliseconds after which an invariant counts as violated
    * @param canMove whether sessions can move between servers; not with a single server
    */
-  constructor(world: VirtualWorld, ensemble: VirtualEnsemble, judges: Judges, limitMs: number, canMove: boolean) {
+  constructor(world: VirtualWorld, ensemble: VirtualEnsemble, checkers: Checkers, limitMs: number, canMove: boolean) {
     this.#world = world;
     this.#ensemble = ensemble;
-    this.#judges = judges;
+    this.#checkers = checkers;
     this.#limitMs = limitMs;
     this.#canMove = canMove;
   }
 
   /** S9: once all clients have closed, no session is left. */
-  async judgeSessions(): Promise<void> {
+  async checkSessions(): Promise<void> {
     // The leader decides when sessions end.
     const left = (): number => this.#ensemble.leader?.core?.view.sessions().length ?? 0;
     if (await this.#world.until(() => left() === 0, this.#limitMs)) return;
-    this.#judges.report('S9', `${left()} sessions live ${this.#limitMs} ms after their clients have gone`);
+    this.#checkers.report('S9', `${left()} sessions live ${this.#limitMs} ms after their clients have gone`);
   }
 
   /** S12: without faults, servers hold no client connections beyond those that are open at the client. */
@@ -39,7 +39,7 @@ export class AtRest {
     const open = (): number =>
       this.#world.network.openEnds.filter((end) => end.servicePort === CLIENT_PORT && !hosts.includes(end.host)).length;
     if (await this.#world.until(() => held() <= open(), this.#limitMs)) return;
-    this.#judges.report('S12', `servers hold ${held()} connections of clients, which have ${open()}`);
+    this.#checkers.report('S12', `servers hold ${held()} connections of clients, which have ${open()}`);
   }
 
   /** W10: once all clients have closed, no server holds a watch. */
@@ -47,7 +47,7 @@ export class AtRest {
     const held = (): number =>
       this.#ensemble.servers.reduce((sum, { core }) => sum + (core?.view.watches.count ?? 0), 0);
     if (await this.#world.until(() => held() === 0, this.#limitMs)) return;
-    this.#judges.report('W10', `servers hold ${held()} watches ${this.#limitMs} ms after their clients have gone`);
+    this.#checkers.report('W10', `servers hold ${held()} watches ${this.#limitMs} ms after their clients have gone`);
   }
 
   /** S13: without faults, a session that moves is answered over its new connection: to followers, the leader, observers, and back. */
@@ -60,7 +60,7 @@ export class AtRest {
     const client = await connectProbe(this.#world, this.#ensemble, this.#limitMs);
     const targets = visited.map(({ host, port }) => ({ host, port }));
     const broken = await findBrokenMove(client, targets, PROBE_PATH, this.#limitMs);
-    if (broken !== null) this.#judges.report('S13', broken);
+    if (broken !== null) this.#checkers.report('S13', broken);
     await client.close();
   }
 }

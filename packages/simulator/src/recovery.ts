@@ -3,9 +3,9 @@ import type { Membership } from '@meerkat/protocol';
 import { AtRest } from './at-rest.ts';
 import { isQuorum } from './checkers/quorum.ts';
 import type { History } from './history.ts';
-import type { Judges } from './judges.ts';
 import type { Nemesis } from './nemesis.ts';
 import { connectProbe, PROBE_PATH } from './probe.ts';
+import type { Checkers } from './run-checkers.ts';
 import { stir } from './stir.ts';
 import type { VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
@@ -23,7 +23,7 @@ export interface RunParts {
   readonly world: VirtualWorld;
   readonly ensemble: VirtualEnsemble;
   readonly history: History;
-  readonly judges: Judges;
+  readonly checkers: Checkers;
   readonly workload: Workload;
   readonly nemesis: Nemesis;
 }
@@ -36,21 +36,21 @@ export class Recovery {
   readonly #world: VirtualWorld;
   readonly #ensemble: VirtualEnsemble;
   readonly #history: History;
-  readonly #judges: Judges;
+  readonly #checkers: Checkers;
   readonly #workload: Workload;
   readonly #nemesis: Nemesis;
   readonly #atRest: AtRest;
   #tookMs: number | null = null;
 
   /** @param canMove whether sessions can move between servers */
-  constructor({ world, ensemble, history, judges, workload, nemesis }: RunParts, canMove: boolean) {
+  constructor({ world, ensemble, history, checkers, workload, nemesis }: RunParts, canMove: boolean) {
     this.#world = world;
     this.#ensemble = ensemble;
     this.#history = history;
-    this.#judges = judges;
+    this.#checkers = checkers;
     this.#workload = workload;
     this.#nemesis = nemesis;
-    this.#atRest = new AtRest(world, ensemble, judges, PROGRESS_MS, canMove);
+    this.#atRest = new AtRest(world, ensemble, checkers, PROGRESS_MS, canMove);
   }
 
   /** Milliseconds from healing until everything worked; null if it never did. */
@@ -64,15 +64,15 @@ export class Recovery {
     await this.#atRest.judgeConnections();
     await this.#within(this.#atRest.judgeMoves(), 'L3', 'a session that moves is never answered');
     await this.#succeedTwice();
-    if (this.#judges.violations.length > 0) return;
+    if (this.#checkers.violations.length > 0) return;
     await this.#within(this.#stir(), 'L1', 'the writes of a client without faults do not go through');
     await this.#within(this.#workload.close(), 'L3', 'a session is never closed');
-    await this.#atRest.judgeSessions();
+    await this.#atRest.checkSessions();
     await this.#atRest.judgeConnections();
     await this.#atRest.judgeWatches();
     // A session counts as ended when its closeSession is proposed.
     await this.#world.until(() => this.#ensemble.isAtRest, PROGRESS_MS);
-    this.#judges.judgeServers();
+    this.#checkers.checkServers();
   }
 
   /** @returns whether everything works again: a leader, all servers, all clients, a write */
@@ -90,24 +90,24 @@ export class Recovery {
         20,
       );
     if (!(await holds(() => this.#ensemble.leader !== null))) {
-      this.#judges.report('L1', `no server leads ${PROGRESS_MS} ms after everything was healed`);
+      this.#checkers.report('L1', `no server leads ${PROGRESS_MS} ms after everything was healed`);
       return false;
     }
     if (!(await holds(() => this.#workload.isConnected))) {
-      this.#judges.report('L3', `not every client has a connection ${PROGRESS_MS} ms after everything was healed`);
+      this.#checkers.report('L3', `not every client has a connection ${PROGRESS_MS} ms after everything was healed`);
       return false;
     }
     await this.#within(this.#workload.rest(), 'L3', 'a request of a client is never answered');
     await this.#within(this.#write(), 'L1', 'a write does not go through');
     if (!(await holds(() => this.#ensemble.isWhole))) {
-      this.#judges.report('L2', `not every server has caught up ${PROGRESS_MS} ms after everything was healed`);
+      this.#checkers.report('L2', `not every server has caught up ${PROGRESS_MS} ms after everything was healed`);
       return false;
     }
     this.#tookMs = this.#world.nowMs - healedMs;
     // A membership change also closes connections.
     const isSettled = (): boolean => this.#nemesis.isDone && this.#workload.isConnected && this.#ensemble.isWhole;
     if (!(await this.#world.until(isSettled, PROGRESS_MS, 20))) {
-      this.#judges.report('L3', `the last change of the members is not over ${PROGRESS_MS} ms after the recovery`);
+      this.#checkers.report('L3', `the last change of the members is not over ${PROGRESS_MS} ms after the recovery`);
       return false;
     }
     return true;
@@ -134,14 +134,14 @@ export class Recovery {
     await this.#world.until(() => elected() !== undefined, PROGRESS_MS, 1);
     const next = elected();
     if (next === undefined) {
-      this.#judges.report('L1', `no server is elected ${PROGRESS_MS} ms after the leader was killed`);
+      this.#checkers.report('L1', `no server is elected ${PROGRESS_MS} ms after the leader was killed`);
       return;
     }
     next.crash();
     leader.start();
     const hasLeader = (): boolean => this.#ensemble.leader !== null && this.#workload.isConnected;
     if (!(await this.#world.until(hasLeader, PROGRESS_MS, 20))) {
-      this.#judges.report('L1', `no server leads ${PROGRESS_MS} ms after the leader was killed, and the next one`);
+      this.#checkers.report('L1', `no server leads ${PROGRESS_MS} ms after the leader was killed, and the next one`);
     }
     next.start();
     await this.#world.until(() => this.#ensemble.isWhole, PROGRESS_MS, 20);
@@ -184,7 +184,7 @@ export class Recovery {
       (error: unknown) => this.#world.fail(error),
     );
     if (!(await this.#world.until(() => isDone, PROGRESS_MS))) {
-      this.#judges.report(invariant, `${message} within ${PROGRESS_MS} ms after everything was healed`);
+      this.#checkers.report(invariant, `${message} within ${PROGRESS_MS} ms after everything was healed`);
     }
   }
 

@@ -11,10 +11,10 @@ import {
 } from './fault.ts';
 import { drawHierarchy, makeGroups } from './hierarchy.ts';
 import { History } from './history.ts';
-import { Judges } from './judges.ts';
 import { Nemesis } from './nemesis.ts';
 import { endSessionsByHand } from './operator.ts';
 import { PROGRESS_MS, Recovery } from './recovery.ts';
+import { Checkers } from './run-checkers.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { TraceTail } from './trace-tail.ts';
 import { configurationOf, drawTraits, type Trait } from './traits.ts';
@@ -108,7 +108,7 @@ class Simulation {
   readonly #world: VirtualWorld;
   readonly #history: History;
   readonly #ensemble: VirtualEnsemble;
-  readonly #judges: Judges;
+  readonly #checkers: Checkers;
   readonly #workload: Workload;
   readonly #nemesis: Nemesis;
   readonly #recovery: Recovery;
@@ -151,7 +151,7 @@ class Simulation {
       ensemble,
     });
     this.#nemesis = new Nemesis(world, this.#ensemble, note);
-    this.#judges = new Judges(
+    this.#checkers = new Checkers(
       world,
       this.#ensemble,
       this.#history,
@@ -161,7 +161,7 @@ class Simulation {
     world.watch({
       onTrace: (_server, event) => {
         if (event.kind === 'epoch-established') this.#epochs.add(event.epoch);
-        if (event.kind === 'session-expired') this.#judgeCertainty(event.sessionId);
+        if (event.kind === 'session-expired') this.#checkCertainty(event.sessionId);
       },
       onChange: (server, what) => {
         if (what === 'starts') this.#serverStarts++;
@@ -172,7 +172,7 @@ class Simulation {
       ...workload,
       ...options.workload,
     });
-    const parts = { world, ensemble: this.#ensemble, history: this.#history, judges: this.#judges };
+    const parts = { world, ensemble: this.#ensemble, history: this.#history, checkers: this.#checkers };
     this.#recovery = new Recovery(
       { ...parts, workload: this.#workload, nemesis: this.#nemesis },
       !this.#traits.includes('local-sessions'),
@@ -199,12 +199,12 @@ class Simulation {
     try {
       await this.#world.run(() => this.#live(), this.#durationMs + 20 * PROGRESS_MS);
     } catch (error) {
-      this.#judges.report('A1', error instanceof Error ? (error.stack ?? error.message) : String(error));
+      this.#checkers.report('A1', error instanceof Error ? (error.stack ?? error.message) : String(error));
     }
-    this.#judges.judgeHistory();
+    this.#checkers.checkOperations();
     return {
       seed: this.#options.seed,
-      violations: this.#judges.violations,
+      violations: this.#checkers.violations,
       traceHash: this.#world.traceHash,
       stats: this.#makeStats(),
       plan: this.#plan,
@@ -216,24 +216,24 @@ class Simulation {
   async #live(): Promise<void> {
     for (const server of this.#ensemble.servers) server.start();
     if (!(await this.#world.until(() => this.#ensemble.leader !== null, PROGRESS_MS))) {
-      this.#judges.report('L1', `no server leads ${PROGRESS_MS} ms after the start, without any fault`);
+      this.#checkers.report('L1', `no server leads ${PROGRESS_MS} ms after the start, without any fault`);
       return;
     }
     this.#workload.start();
     this.#nemesis.unleash(this.#plan);
     if (this.#traits.includes('ended-by-hand')) {
-      const isOver = (): boolean => this.#healedMs !== null || this.#judges.violations.length > 0;
+      const isOver = (): boolean => this.#healedMs !== null || this.#checkers.violations.length > 0;
       endSessionsByHand(this.#world, this.#ensemble, this.#history, isOver).catch((error) => this.#world.fail(error));
     }
     this.#faultsBeganMs = this.#world.nowMs;
     const endMs = this.#world.nowMs + this.#durationMs;
-    while (this.#world.nowMs < endMs && this.#judges.violations.length === 0) {
+    while (this.#world.nowMs < endMs && this.#checkers.violations.length === 0) {
       if (this.#options.isCancelled?.() === true) return;
       await this.#world.sleep(Math.min(1000, endMs - this.#world.nowMs));
-      this.#judges.judgeDigests();
+      this.#checkers.checkDigests();
     }
     // Only the first violation counts; later ones may be its consequences.
-    if (this.#judges.violations.length > 0) return;
+    if (this.#checkers.violations.length > 0) return;
     this.#healedMs = this.#world.nowMs;
     await this.#recovery.run();
   }
@@ -243,13 +243,13 @@ class Simulation {
    * the leader's knowledge. A client measures its certainty by its own clock, so nothing is checked once clocks have run at
    * different rates.
    */
-  #judgeCertainty(sessionId: bigint): void {
+  #checkCertainty(sessionId: bigint): void {
     if (this.#ensemble.servers.length > 1 || this.#nemesis.executed.has('skew')) return;
     for (const client of this.#workload.clients) {
       const leftMs = client.sureUntilMs(sessionId) - this.#world.clockOf(client.host).monotonicMs();
       if (leftMs <= 0) continue;
       const session = `session 0x${sessionId.toString(16)}`;
-      this.#judges.report('S10', `${session} expires, and ${client.host} is sure of it for another ${leftMs} ms`);
+      this.#checkers.report('S10', `${session} expires, and ${client.host} is sure of it for another ${leftMs} ms`);
     }
   }
 
@@ -267,7 +267,7 @@ class Simulation {
       faultsByKind: this.#nemesis.executed,
       minutes: (healedMs - this.#faultsBeganMs) / 60_000,
       succeededUnderFaults: operations.filter(({ result, endMs }) => result !== null && (endMs ?? 0) < healedMs).length,
-      fed: this.#judges.fed,
+      fed: this.#checkers.fed,
       epochs: this.#epochs.size,
       serverStarts: this.#serverStarts,
       recoveredMs: this.#recovery.tookMs,

@@ -161,8 +161,8 @@ async function explainKept(
     const words = `another client has changed ${path} meanwhile${version}: ${kept}\n${look}, "${target}${condition}" writes yours`;
     return new CommandFailure(CommandExit.badVersion, words, error);
   }
-  const goOn = error instanceof NoNodeError ? `${target} --create` : target;
-  return new CommandFailure(exitCode, `${message}: ${kept}\n"${goOn}" writes it`, error);
+  const retryCommand = error instanceof NoNodeError ? `${target} --create` : target;
+  return new CommandFailure(exitCode, `${message}: ${kept}\n"${retryCommand}" writes it`, error);
 }
 
 function shellWord(text: string): string {

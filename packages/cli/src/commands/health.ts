@@ -1,4 +1,4 @@
-import { type HealthFinding, judge, readStates } from '../monitoring/server-state.ts';
+import { findProblems, type HealthFinding, readStates } from '../monitoring/server-state.ts';
 import type { Column } from '../output/column.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import type { Context } from '../run/context.ts';
@@ -23,7 +23,7 @@ export const health: DefineCommand = (command, host) => {
 async function run(context: Context): Promise<CommandExit> {
   const { report, timeoutMs = ANSWER_MS } = context;
   const states = await readStates(await context.servers(), timeoutMs, context.signal);
-  const findings = judge(states);
+  const findings = findProblems(states);
   const list = await report.list(columnsFor(context));
   for (const finding of findings) await list.add(finding);
   await list.end();

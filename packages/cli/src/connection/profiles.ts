@@ -107,7 +107,9 @@ export function readProfiles(env: Io['env']): Profiles {
     if (!names.includes(name)) throw new InvocationFailure(`${secretsPath}: "${name}" is no profile of ${path}`);
   }
   if (file.default !== undefined && !names.includes(file.default)) {
-    throw new InvocationFailure(`${path}: the default "${file.default}" is not one of its profiles (${names.join(', ')})`);
+    throw new InvocationFailure(
+      `${path}: the default "${file.default}" is not one of its profiles (${names.join(', ')})`,
+    );
   }
   const toPath = (text: string): string => filePath(text, directory, env);
   const toSecret = (text: string): string => (text.startsWith('@') ? `@${toPath(text.slice(1))}` : text);

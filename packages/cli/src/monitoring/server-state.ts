@@ -96,7 +96,7 @@ export interface HealthFinding {
 }
 
 /** The health of a service, from the states of all its servers. */
-export function judge(states: readonly ServerState[]): HealthFinding[] {
+export function findProblems(states: readonly ServerState[]): HealthFinding[] {
   const findings: HealthFinding[] = states.map(({ server, role, problem }) => ({
     server: server.name,
     isOk: problem === null,

@@ -94,10 +94,10 @@ export async function update<Current extends Next, Next>(
       if (!isLoss(error) || ++losses >= ATTEMPTS_MAX) throw error;
       if (!isDoubtfulLoss(error)) continue;
       const present = await findAfterLoss(operations, path, budget, about);
-      const verdict = judge(found, present, data);
-      if (verdict === 'not-applied') continue;
+      const outcome = outcomeOf(found, present, data);
+      if (outcome === 'not-applied') continue;
       if (options.idempotent !== true) throw error;
-      if (verdict === 'as-wanted' && present !== null)
+      if (outcome === 'as-wanted' && present !== null)
         return { data: await decodeAt<Current>(codec, data, path, 'update'), stat: present.stat };
     }
   }
@@ -162,7 +162,7 @@ function isRace(error: unknown, found: Found | null): boolean {
  * - as-wanted: the next version, with our data; ours, or written by a client that wrote the same.
  * - unknown: hidden by later versions, or by another znode of that name.
  */
-function judge(
+function outcomeOf(
   found: Found | null,
   present: Found | null,
   data: Uint8Array | null,

@@ -124,9 +124,9 @@ export class Contact {
   /**
    * The connection of `onAccepted` is unusable: continues the search, with delays that grow when no server is usable.
    */
-  goOn(): void {
+  continueSearch(): void {
     this.#abandonAttempt();
-    this.#dialer.goOn(this.#clock.monotonicMs());
+    this.#dialer.continueSearch(this.#clock.monotonicMs());
     this.onTick();
   }
 
@@ -136,8 +136,8 @@ export class Contact {
   }
 
   /** Ends the search for good. The current attempt has failed, too. */
-  giveUp(): void {
-    this.#dialer.giveUp(`${this.#missing} until the search was stopped`);
+  abandon(): void {
+    this.#dialer.abandon(`${this.#missing} until the search was stopped`);
     this.stop();
   }
 

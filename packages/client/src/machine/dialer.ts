@@ -74,7 +74,7 @@ export class Dialer {
   }
 
   /** The connection is unusable: the next host follows, as after a failed attempt. */
-  goOn(nowMs: number): void {
+  continueSearch(nowMs: number): void {
     this.#addresses = [];
     this.#tryNextHost(nowMs);
   }
@@ -85,7 +85,7 @@ export class Dialer {
   }
 
   /** Ends the search for good. The current attempt has taken too long. */
-  giveUp(detail: string): void {
+  abandon(detail: string): void {
     if (this.#phase === 'resolving' || this.#phase === 'trying') this.#report('timed-out', detail);
     this.stop();
   }

@@ -67,15 +67,15 @@ describe('connecting', () => {
   test('a search that is ended reports what it was waiting for', () => {
     const resolving = new ScriptedWorld();
     resolving.session.start();
-    resolving.session.giveUp('enough');
+    resolving.session.abandon('enough');
     const dialling = new ScriptedWorld();
     dialling.session.start();
     dialling.run();
-    dialling.session.giveUp('enough');
+    dialling.session.abandon('enough');
     const shaking = new ScriptedWorld();
     shaking.session.start();
     shaking.open();
-    shaking.session.giveUp('enough');
+    shaking.session.abandon('enough');
     const told = [resolving, dialling, shaking].map(({ attempts }) => attempts);
     const attempt = { host: 'one', port: 2181, address: '10.0.0.1', failure: 'timed-out' };
     expect(told).toEqual([

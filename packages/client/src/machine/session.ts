@@ -170,8 +170,8 @@ export class Session {
   }
 
   /** Ends before a server was found. The current attempt is reported as failed. */
-  giveUp(reason: string): void {
-    this.#contact.giveUp();
+  abandon(reason: string): void {
+    this.#contact.abandon();
     this.end('closed', reason);
   }
 
@@ -205,7 +205,7 @@ export class Session {
 
   onBytes(chunk: Uint8Array): void {
     const nowMs = this.#clock.monotonicMs();
-    this.#timing.onHeard(nowMs);
+    this.#timing.onReceived(nowMs);
     const badLength = this.#assembler.onBytes(chunk);
     if (badLength !== null) {
       if (this.#connection !== null) this.#onBadReply(`a reply of ${badLength} bytes`);
@@ -365,7 +365,7 @@ export class Session {
     this.#endConnection('connection-lost', reason);
     this.#setState('suspended', reason);
     this.watches.onDisconnected();
-    if (isRefused) this.#contact.goOn();
+    if (isRefused) this.#contact.continueSearch();
     else this.#contact.begin(isPrompt);
   }
 

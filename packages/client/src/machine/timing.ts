@@ -75,7 +75,7 @@ export class Timing {
     this.#sentAtMs = nowMs;
   }
 
-  onHeard(nowMs: number): void {
+  onReceived(nowMs: number): void {
     this.#heardAtMs = nowMs;
   }
 

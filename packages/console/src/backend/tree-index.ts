@@ -128,7 +128,7 @@ export class TreeIndex {
     const queue = ['/'];
     let inFlight = 0;
     await new Promise<void>((resolve, reject) => {
-      const goOn = (): void => {
+      const nextStep = (): void => {
         while (inFlight < IN_FLIGHT_MAX && queue.length > 0 && !this.#isStopped) {
           inFlight++;
           this.#visit(queue.pop()!, queue, stream).then(landed, reject);
@@ -137,9 +137,9 @@ export class TreeIndex {
       };
       const landed = (): void => {
         inFlight--;
-        goOn();
+        nextStep();
       };
-      goOn();
+      nextStep();
     });
     this.#isComplete = true;
     this.#revision++;

@@ -4,6 +4,6 @@ export class AssertionError extends Error {
 }
 
 /** Throws unless an invariant holds; enabled in production too. */
-export function assert(condition: boolean, whatMustHold: string): asserts condition {
-  if (!condition) throw new AssertionError(`invariant violated: ${whatMustHold}`);
+export function assert(condition: boolean, invariant: string): asserts condition {
+  if (!condition) throw new AssertionError(`invariant violated: ${invariant}`);
 }

@@ -14,7 +14,7 @@ describe('a decision by votes', () => {
       leader: 3,
       historyEpoch: 1,
       historyZxid: makeZxid(1, 1),
-      judgesPromises: true,
+      checksPromises: true,
       round: 1,
       supporters: [3, 1, 2],
     });
@@ -92,7 +92,7 @@ describe('a decision by votes', () => {
       leader: 1,
       historyEpoch: 1,
       historyZxid: makeZxid(1, 1),
-      judgesPromises: true,
+      checksPromises: true,
       round: 1,
       supporters: [1],
     });
@@ -124,7 +124,7 @@ describe('a decision by claims', () => {
       leader: 5,
       historyEpoch: 1,
       historyZxid: makeZxid(1, 1),
-      judgesPromises: false,
+      checksPromises: false,
       round: 7,
       supporters: [2, 3, 5],
     });

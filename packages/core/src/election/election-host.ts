@@ -39,7 +39,7 @@ export interface Decision {
   /** Last zxid of the leader's history when it was elected. */
   readonly historyZxid: Zxid;
   /** True when the leader checks promised epochs for plausibility; Apache leaders accept any epoch. */
-  readonly judgesPromises: boolean;
+  readonly checksPromises: boolean;
   readonly round: number;
   /** The voters whose votes or claims led to this decision. */
   readonly supporters: readonly number[];
@@ -63,5 +63,5 @@ export interface ElectionEffects {
   /** This server leads an established epoch, and a voter with a history of a later epoch is a candidate. */
   outranked(serverId: number, historyEpoch: number): void;
   /** A peer has a different configuration, and this server is looking, so it may adopt that one. */
-  configHeard(from: number, configText: string): void;
+  configReceived(from: number, configText: string): void;
 }

@@ -147,11 +147,11 @@ describe('other configurations', () => {
     const server = new TestElection(3, THREE, { areOurs: true });
     server.look();
     server.ballot(1, 3, 1, { configText: 'version=100000001' });
-    expect(server.configsHeard).toEqual(['version=100000001']);
+    expect(server.configsReceived).toEqual(['version=100000001']);
     server.ballot(2, 3, 1);
     expect(server.decision).toBeDefined();
     server.ballot(1, 3, 1, { configText: 'version=100000002' });
-    expect(server.configsHeard).toHaveLength(1);
+    expect(server.configsReceived).toHaveLength(1);
   });
 
   it('restart the search when they are adopted, and are sent to the others', () => {
@@ -188,7 +188,7 @@ describe('peers of old releases', () => {
     for (const id of [1, 2]) server.ballot(id, 3, 1, old);
     server.advance(200);
     expect(server.decision?.supporters).toEqual([3, 1, 2]);
-    expect(server.configsHeard).toEqual([]);
+    expect(server.configsReceived).toEqual([]);
     server.takeSent();
     server.ballot(1, 1, 2, old);
     expect(server.takeSent()).toMatchObject([{ to: 1, version: 2, configText: 'version=0' }]);

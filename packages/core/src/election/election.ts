@@ -168,7 +168,7 @@ export class Election {
     const isLooking = this.#state === ServerState.looking;
     const isSenderLooking = state === ServerState.looking;
     if (isLooking && configText !== null && configText !== this.#configText)
-      this.#effects.configHeard(from, configText);
+      this.#effects.configReceived(from, configText);
 
     this.#peers.onNotification(from, notification);
     this.#leases.set(from, leaseMsOf(notification.announces));
@@ -399,7 +399,7 @@ export class Election {
       leader: vote.leader,
       historyEpoch: vote.peerEpoch,
       historyZxid: vote.zxid,
-      judgesPromises: isOwn || this.#peers.get(vote.leader).judgesPromises,
+      checksPromises: isOwn || this.#peers.get(vote.leader).checksPromises,
       round: this.#round,
       supporters: backers,
     });

@@ -15,7 +15,7 @@ export interface Peer {
   /** It decides without waiting once all reachable voters agree; Apache servers always wait. */
   settlesEarly: boolean;
   /** As a leader it checks promised epochs for plausibility; Apache leaders accept any epoch. */
-  judgesPromises: boolean;
+  checksPromises: boolean;
   /** Epoch of the history with which it last stood for election; null if it has not stood. */
   historyEpoch: number | null;
   lastAnswer: { state: ServerState; round: number; vote: Vote; atMs: number } | null;
@@ -51,7 +51,7 @@ export class Peers {
     const known = this.#peers.get(id);
     if (known !== undefined) return known;
     const flags = { isLooking: false, missedMyVote: false, hasAsked: false, settlesEarly: false };
-    const peer: Peer = { ...flags, judgesPromises: false, historyEpoch: null, lastAnswer: null };
+    const peer: Peer = { ...flags, checksPromises: false, historyEpoch: null, lastAnswer: null };
     this.#peers.set(id, peer);
     return peer;
   }
@@ -61,7 +61,7 @@ export class Peers {
     const peer = this.get(from);
     peer.isLooking = state === ServerState.looking;
     if ((announces & Announcement.settlesEarly) !== 0) peer.settlesEarly = true;
-    if ((announces & Announcement.outlastsOlderEpochs) !== 0) peer.judgesPromises = true;
+    if ((announces & Announcement.outlastsOlderEpochs) !== 0) peer.checksPromises = true;
     if (peer.isLooking && leader === from) peer.historyEpoch = peerEpoch;
   }
 

@@ -26,7 +26,7 @@ import type { Database } from '../tree/database.ts';
 import type { Committed } from '../zab/committed.ts';
 import type { History } from '../zab/history.ts';
 import { Leader } from '../zab/leader.ts';
-import type { HeardVotes, LeaderEffects, LinkId } from '../zab/leader-host.ts';
+import type { LeaderEffects, LinkId, PeerVotes } from '../zab/leader-host.ts';
 import { PeerState } from '../zab/learner-peer.ts';
 import { findRefusalOfClaim } from './claims.ts';
 import { readHistory } from './history-reading.ts';
@@ -42,7 +42,7 @@ import { zabOptionsOf } from './zab-options-of.ts';
 
 /** State that outlives one leadership. */
 export interface LeadershipMemory {
-  readonly heardVotes: HeardVotes;
+  readonly peerVotes: PeerVotes;
   /** Learners that this server, as leader, cannot bring up to date txn by txn. */
   readonly needSnapshot: Set<number>;
 }
@@ -319,7 +319,7 @@ export class Leading implements Role, LeaderEffects {
   requested(link: LinkId, serverId: number, request: ForwardedRequestPacket): void {
     // The learner sees this role end, and its client retries.
     if (this.#serving === null || this.isLeaving) return;
-    const nowMs = request.op === OpCode.createSession ? this.#heardMs : this.#host.turn.nowMs();
+    const nowMs = request.op === OpCode.createSession ? this.#receivedMs : this.#host.turn.nowMs();
     const onTicket = (ticket: number): void => this.#leader.sendSync(link, ticket);
     this.#serving.onForwarded(serverId, request, nowMs, this.#host.turn.wallMs(), onTicket);
   }
@@ -327,7 +327,7 @@ export class Leading implements Role, LeaderEffects {
   revalidated(link: LinkId, serverId: number, { sessionId, timeoutMs }: RevalidateRequestPacket): void {
     const answer = (isValid: boolean): void => this.#onRevalidated(link, sessionId, isValid);
     if (this.#serving === null) answer(false);
-    else this.#serving.revalidate(serverId, sessionId, timeoutMs, this.#heardMs, answer);
+    else this.#serving.revalidate(serverId, sessionId, timeoutMs, this.#receivedMs, answer);
   }
 
   #onRevalidated(link: LinkId, sessionId: bigint, isValid: boolean): void {
@@ -352,7 +352,7 @@ export class Leading implements Role, LeaderEffects {
   };
 
   touched(sessions: readonly SessionTimeout[]): void {
-    this.#serving?.touch(sessions, this.#heardMs);
+    this.#serving?.touch(sessions, this.#receivedMs);
   }
 
   answered(serverId: number): void {
@@ -361,7 +361,7 @@ export class Leading implements Role, LeaderEffects {
   }
 
   /** A session expires that long after its ping arrived, not after the start of the turn in which the ping was read. */
-  get #heardMs(): number {
+  get #receivedMs(): number {
     return Math.ceil(this.#host.ports.clock.monotonicMs());
   }
 

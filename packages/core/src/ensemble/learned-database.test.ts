@@ -19,7 +19,7 @@ beforeEach(() => {
   deferred = [];
 });
 
-function learned(isAnew: boolean): LearnedDatabase {
+function learned(startsEmpty: boolean): LearnedDatabase {
   const storage = {
     installSnapshot(database: Database, done: (lastZxid: unknown) => void) {
       installed.push(database);
@@ -34,7 +34,7 @@ function learned(isAnew: boolean): LearnedDatabase {
     servings: { makeDatabase: () => EMPTY },
   };
   const state = { database: OWN, history: { lastZxid: onDisk(ZXID_ZERO) } } as unknown as RecoveredState;
-  return new LearnedDatabase(host as never, state, isAnew, {
+  return new LearnedDatabase(host as never, state, startsEmpty, {
     onReady: (database) => ready.push(database),
     onTruncateRefused: () => {},
   });

@@ -24,7 +24,7 @@ export interface LearnedDatabaseEvents {
 export class LearnedDatabase {
   readonly #host: Pick<RoleHost, 'storage' | 'turn' | 'servings'>;
   readonly #events: LearnedDatabaseEvents;
-  readonly #isAnew: boolean;
+  readonly #startsEmpty: boolean;
   /** Where the history on disk ended when the role began. */
   readonly #historyEnd: Durable<Zxid>;
   #database: Database;
@@ -32,18 +32,18 @@ export class LearnedDatabase {
   #received: Database | null = null;
   #wasTruncateRefused = false;
 
-  /** @param isAnew start empty, as the history on disk cannot be reconciled with the leader's */
+  /** @param startsEmpty start empty, as the history on disk cannot be reconciled with the leader's */
   constructor(
     host: Pick<RoleHost, 'storage' | 'turn' | 'servings'>,
     state: RecoveredState,
-    isAnew: boolean,
+    startsEmpty: boolean,
     events: LearnedDatabaseEvents,
   ) {
     this.#host = host;
     this.#events = events;
-    this.#isAnew = isAnew;
+    this.#startsEmpty = startsEmpty;
     this.#historyEnd = state.history.lastZxid;
-    this.#database = isAnew ? host.servings.makeDatabase() : state.database;
+    this.#database = startsEmpty ? host.servings.makeDatabase() : state.database;
   }
 
   get current(): Database {
@@ -61,7 +61,7 @@ export class LearnedDatabase {
 
   keep(): void {
     // What is on disk is unusable: an empty snapshot replaces it, and the leader sends everything.
-    if (this.#isAnew) this.#install(this.#database);
+    if (this.#startsEmpty) this.#install(this.#database);
     else this.#host.turn.defer(() => this.#become(this.#database, this.#historyEnd));
   }
 

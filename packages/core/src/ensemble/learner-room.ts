@@ -8,7 +8,7 @@ const STRANGERS_MAX = 64;
 /** Learners that are not members: unconfigured observers, or strangers posing as observers. */
 const OUTSIDERS_MAX = 64;
 
-export interface LearnersAtADoor {
+export interface ConnectedLearners {
   readonly learners: Iterable<Readonly<Pick<LearnerPeer, 'link' | 'serverId' | 'state'>>>;
   /** null for a link that is closing. */
   remoteOf(link: LinkId): ByteStream['remote'] | null;
@@ -23,7 +23,7 @@ export interface LearnersAtADoor {
  * @returns the link to close and why; 'none' when there is room; 'full' when the new connection must be refused
  */
 export function chooseForRoom(
-  { learners, remoteOf, isMember }: LearnersAtADoor,
+  { learners, remoteOf, isMember }: ConnectedLearners,
   isCrowded: boolean,
 ): { readonly link: LinkId; readonly reason: string } | 'none' | 'full' {
   const strangers = new Strangers<LinkId>();

@@ -33,6 +33,7 @@ import { hasAllOf } from '../zab/history.ts';
 import { Learner } from '../zab/learner.ts';
 import { endsWithItsFirst } from '../zab/learner-answers.ts';
 import type { LearnerEffects } from '../zab/learner-host.ts';
+import { LeaderConnector } from './leader-connector.ts';
 import { LearnedDatabase } from './learned-database.ts';
 import type { RecoveredState } from './member.ts';
 import { hasSameQuorumAddress } from './members.ts';
@@ -40,7 +41,6 @@ import type { MembershipKeeper } from './membership-keeper.ts';
 import { ObserverFeeding } from './observer-feeding.ts';
 import type { Role } from './role.ts';
 import type { RoleEvents, RoleHost } from './role-host.ts';
-import { WayToLeader } from './way-to-leader.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
 
 export class Learning implements Role, LearnerEffects {
@@ -61,18 +61,18 @@ export class Learning implements Role, LearnerEffects {
   /** The history that observers are fed from; null when this server does not feed observers. */
   #followed: FollowedHistory | null = null;
   #feeding: ObserverFeeding | null = null;
-  readonly #way: WayToLeader;
+  readonly #way: LeaderConnector;
   readonly #lease: LearnerLease = new LearnerLease();
   #isOver = false;
 
-  /** @param isAnew start empty, as the history on disk cannot be reconciled with the leader's */
+  /** @param startsEmpty start empty, as the history on disk cannot be reconciled with the leader's */
   constructor(
     host: RoleHost,
     ensemble: EnsembleOptions,
     memberships: MembershipKeeper,
-    { leader, historyEpoch, historyZxid, judgesPromises }: Decision,
+    { leader, historyEpoch, historyZxid, checksPromises }: Decision,
     state: RecoveredState,
-    isAnew: boolean,
+    startsEmpty: boolean,
     events: RoleEvents,
   ) {
     this.#host = host;
@@ -83,7 +83,7 @@ export class Learning implements Role, LearnerEffects {
     this.leader = leader;
     this.#memberships = memberships;
     this.#events = events;
-    this.#database = new LearnedDatabase(host, state, isAnew, {
+    this.#database = new LearnedDatabase(host, state, startsEmpty, {
       onReady: (database, lastZxid) => this.#begin(database, lastZxid),
       onTruncateRefused: (reason) =>
         this.stop(`the leader requires a truncation that is not possible (${reason}): this server starts empty`),
@@ -91,7 +91,7 @@ export class Learning implements Role, LearnerEffects {
     const { members } = memberships;
     this.#isObserver = members.isObserver(host.options.serverId);
     this.#membership = members.isCommittedMember(leader) ? members.membership : members.newest;
-    this.#way = new WayToLeader(host, ensemble, () => memberships.members, leader, this.#isObserver, {
+    this.#way = new LeaderConnector(host, ensemble, () => memberships.members, leader, this.#isObserver, {
       onConnected: () => this.#learner.onConnected(),
       onPacket: (packet) => this.#learner.onPacket(packet),
       onProgress: () => this.#learner.onSnapshotProgress(),
@@ -108,12 +108,12 @@ export class Learning implements Role, LearnerEffects {
         kind: this.#isObserver ? 'observer' : 'follower',
         configVersion: members.membership.version,
         leaderHistoryEpoch: historyEpoch,
-        leaderJudgesPromises: judgesPromises,
+        leaderChecksPromises: checksPromises,
         logsInforms: ensemble.syncEnabled,
-        isCounted: !isAnew || hasAllOf({ currentEpoch: historyEpoch, lastZxid: historyZxid }, state.history),
+        isCounted: !startsEmpty || hasAllOf({ currentEpoch: historyEpoch, lastZxid: historyZxid }, state.history),
       },
       host.ports.clock,
-      isAnew ? { ...state.history, lastZxid: EMPTY_HISTORY, tail: [] } : state.history,
+      startsEmpty ? { ...state.history, lastZxid: EMPTY_HISTORY, tail: [] } : state.history,
       this,
       this.#lease,
     );
@@ -147,7 +147,7 @@ export class Learning implements Role, LearnerEffects {
   }
 
   /** True when this server's history cannot be reconciled with the leader's: the next role starts empty. */
-  get mustBeginAnew(): boolean {
+  get mustStartEmpty(): boolean {
     return this.#database.wasTruncateRefused || this.#learner.hasFoundGap;
   }
 

@@ -1,7 +1,7 @@
 import { formatZxid, type Membership, makeZxid, parseMembership } from '@meerkat/protocol';
 import { expect, it } from 'vitest';
 import { Members } from './members.ts';
-import { type Heard, judgeMembership } from './membership-gossip.ts';
+import { assessMembership, type GossipResult } from './membership-gossip.ts';
 
 const THREE = ['server.1=a:1:2:participant', 'server.2=b:1:2:participant', 'server.3=c:1:2:participant'];
 const OWN_VERSION = makeZxid(2, 5);
@@ -16,23 +16,23 @@ function parsed(text: string): Membership {
   return membership;
 }
 
-function judge(from: number, text: string, isReconfigEnabled = true): Heard {
+function assess(from: number, text: string, isReconfigEnabled = true): GossipResult {
   const members = new Members(parsed(textOf(OWN_VERSION)), isReconfigEnabled);
   const rules = { standaloneEnabled: false, ipReachable: null } as never;
-  return judgeMembership(from, text, { members, isReconfigEnabled, rules, acceptedEpoch: 2 });
+  return assessMembership(from, text, { members, isReconfigEnabled, rules, acceptedEpoch: 2 });
 }
 
 const NEWER = textOf(makeZxid(2, 6), THREE.slice(0, 2));
 
 it('a newer membership is adopted from a member', () => {
-  expect(judge(2, NEWER)).toEqual({ newer: parsed(NEWER) });
+  expect(assess(2, NEWER)).toEqual({ newer: parsed(NEWER) });
 });
 
 it.each([
   { what: 'an older membership', text: textOf(makeZxid(2, 4), THREE.slice(0, 2)) },
   { what: 'the same membership', text: textOf(OWN_VERSION) },
 ])('nothing is done about $what', ({ text }) => {
-  expect(judge(2, text)).toBeNull();
+  expect(assess(2, text)).toBeNull();
 });
 
 it.each([
@@ -41,9 +41,9 @@ it.each([
   { what: 'one that cannot be used', from: 2, text: 'nonsense', why: 'cannot be used' },
   { what: 'another of the same version', from: 2, text: textOf(OWN_VERSION, THREE.slice(0, 2)), why: 'differs' },
 ])('$what is not adopted, with a warning', ({ from, text, why }) => {
-  expect(judge(from, text)).toEqual({ warning: expect.stringContaining(why) });
+  expect(assess(from, text)).toEqual({ warning: expect.stringContaining(why) });
 });
 
 it('with reconfigEnabled=false any other membership is reported as a difference', () => {
-  expect(judge(2, NEWER, false)).toEqual({ warning: expect.stringContaining('differs') });
+  expect(assess(2, NEWER, false)).toEqual({ warning: expect.stringContaining('differs') });
 });

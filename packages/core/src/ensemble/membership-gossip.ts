@@ -13,10 +13,10 @@ export interface KnownMembership {
 }
 
 /** A membership to adopt, or a warning to log; null: nothing to do. */
-export type Heard = { readonly newer: Membership } | { readonly warning: string } | null;
+export type GossipResult = { readonly newer: Membership } | { readonly warning: string } | null;
 
 /** A newer membership is adopted if a member reports it: it is committed, or that server would not follow it. */
-export function judgeMembership(from: number, configText: string, known: KnownMembership): Heard {
+export function assessMembership(from: number, configText: string, known: KnownMembership): GossipResult {
   if (!known.isReconfigEnabled) return describeDifference(from, configText);
   const membership = parseUsableMembership(configText);
   const { membership: own } = known.members;
@@ -28,7 +28,11 @@ export function judgeMembership(from: number, configText: string, known: KnownMe
   return isSameVersion && !hasSameContent(membership, own) ? describeDifference(from, configText) : null;
 }
 
-function judgeNewer(from: number, membership: Membership, { members, rules, acceptedEpoch }: KnownMembership): Heard {
+function judgeNewer(
+  from: number,
+  membership: Membership,
+  { members, rules, acceptedEpoch }: KnownMembership,
+): GossipResult {
   const fault = members.isMember(from) ? findMembershipFault(membership, rules) : 'it is no member';
   const isFar = epochOf(membership.version) - acceptedEpoch > EPOCHS_FAR;
   if (fault === null && !isFar) return { newer: membership };
@@ -37,7 +41,7 @@ function judgeNewer(from: number, membership: Membership, { members, rules, acce
   return { warning: `server ${from} reports membership ${version}, which is ignored: ${why}` };
 }
 
-function describeDifference(from: number, configText: string): Heard {
+function describeDifference(from: number, configText: string): GossipResult {
   const theirs = configText.replaceAll('\n', ', ');
   return {
     warning: `server ${from} follows a membership that differs from this one's: ${theirs}. Servers of an ensemble need the same list`,

@@ -34,7 +34,7 @@ import { findRefusalOfClaim } from './claims.ts';
 import { readHistory } from './history-reading.ts';
 import { chooseForRoom } from './learner-room.ts';
 import type { MembershipKeeper } from './membership-keeper.ts';
-import { RelayedQuestions } from './relayed-questions.ts';
+import { RelayedRequests } from './relayed-requests.ts';
 import type { RoleHost } from './role-host.ts';
 import { WaitingRevalidations } from './waiting-revalidations.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
@@ -57,7 +57,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
   readonly #master: ObserverMaster;
   readonly #listeners: readonly PortListener[];
   readonly #links = new Map<LinkId, LearnerLink>();
-  readonly #questions = new RelayedQuestions();
+  readonly #questions = new RelayedRequests();
   readonly #revalidations = new WaitingRevalidations();
   #nextLink: LinkId = 1;
   #isOver = false;

@@ -29,7 +29,7 @@ import { Learning } from './learning.ts';
 import { PAUSE_MAX_MS } from './look-pauses.ts';
 import type { Member, RecoveredState } from './member.ts';
 import type { Members } from './members.ts';
-import { judgeMembership } from './membership-gossip.ts';
+import { assessMembership } from './membership-gossip.ts';
 import { MembershipKeeper } from './membership-keeper.ts';
 import { PeerView } from './peer-view.ts';
 import { QuorumPort } from './quorum-port.ts';
@@ -52,7 +52,7 @@ const DEAF = 'its followers cannot connect';
 
 export interface PeerHost extends RoleHost {
   /** A role has ended: disconnects clients, stops and recovers the storage; `onRecovered` follows. */
-  beginAnew(reason: string): void;
+  restartRole(reason: string): void;
   /** No leader has been found: starts answering reads from what is on disk. */
   beginReadOnly(database: Database): void;
   /** Does nothing unless in read-only mode. */
@@ -79,7 +79,7 @@ export class QuorumPeer implements Member, ElectionEffects {
   /** Why this server does not stand for election although learners could connect, as a message; null when it does. */
   #unfitness: string | null = null;
   /** The next role starts empty, because the last one found the history on disk unusable. */
-  #beginsAnew = false;
+  #startsEmpty = false;
   /** Learners that this server must send a snapshot when it leads again, because syncing them txn by txn failed. */
   readonly #needSnapshot = new Set<number>();
   #isStopping = false;
@@ -306,8 +306,8 @@ export class QuorumPeer implements Member, ElectionEffects {
       reason: `round ${round} of the election has decided`,
     });
     const recovered = this.#state!;
-    const isAnew = this.#beginsAnew && !isLeader;
-    this.#beginsAnew = false;
+    const startsEmpty = this.#startsEmpty && !isLeader;
+    this.#startsEmpty = false;
     const events: RoleEvents = {
       onEstablished: (epoch, lastApplied) => {
         this.#search.pauses.onEstablished();
@@ -317,10 +317,10 @@ export class QuorumPeer implements Member, ElectionEffects {
       },
       onEnded: (reason) => this.#onRoleEnded(role, reason),
     };
-    const memory = { heardVotes: this.#election, needSnapshot: this.#needSnapshot };
+    const memory = { peerVotes: this.#election, needSnapshot: this.#needSnapshot };
     const role = isLeader
       ? new Leading(this.#host, this.#ensemble, this.#memberships, memory, recovered, events)
-      : new Learning(this.#host, this.#ensemble, this.#memberships, decision, recovered, isAnew, events);
+      : new Learning(this.#host, this.#ensemble, this.#memberships, decision, recovered, startsEmpty, events);
     this.#role = role;
     // The election is still inside its event: the role begins in a separate one.
     this.#host.turn.defer(() => {
@@ -355,8 +355,8 @@ export class QuorumPeer implements Member, ElectionEffects {
   }
 
   /** Another server follows a different membership. */
-  configHeard(from: number, configText: string): void {
-    const heard = judgeMembership(from, configText, {
+  configReceived(from: number, configText: string): void {
+    const heard = assessMembership(from, configText, {
       members: this.#members,
       isReconfigEnabled: this.#host.options.reconfigEnabled,
       rules: this.#ensemble.membershipRules,
@@ -405,13 +405,13 @@ export class QuorumPeer implements Member, ElectionEffects {
     this.#port.hold();
     this.#search.reason = reason;
     if (!role.isEstablished) this.#search.pauses.onFailed();
-    if (role instanceof Learning && role.mustBeginAnew) this.#beginsAnew = true;
+    if (role instanceof Learning && role.mustStartEmpty) this.#startsEmpty = true;
     if (role instanceof Learning && role.exclusion !== null) {
       this.#warn(role.exclusion);
       this.#search.pauses.extend(this.#ensemble.syncLimit * this.#host.options.tickTimeMs);
     }
     if (role instanceof Leading) this.#unfitness = role.unfitness;
     if (this.#isStopping) this.#closePorts();
-    this.#host.beginAnew(reason);
+    this.#host.restartRole(reason);
   }
 }

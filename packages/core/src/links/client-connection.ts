@@ -143,19 +143,19 @@ export class ClientConnection implements Client, StreamEvents {
   onDrain(): void {
     this.output.onDrain();
     if (this.waiting.hasLongReads && this.isTurnSpent) this.awaitTurn();
-    else this.#goOn();
+    else this.#advance();
   }
 
   /** Called for its next turn: its share is renewed, or there is room for replies again. */
   onTurn(): void {
     this.#share.renew();
     this.#isItsTurn = true;
-    this.#goOn();
+    this.#advance();
     this.#isItsTurn = false;
   }
 
   /** Answers requests that had to wait for room or for a turn. */
-  #goOn(): void {
+  #advance(): void {
     if (!this.isOpen) return;
     if (this.#answer !== null) {
       this.#tell(this.#answer);

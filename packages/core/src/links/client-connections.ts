@@ -7,7 +7,7 @@ import { ClientConnection } from './client-connection.ts';
 import type { ConnectionEvents, ConnectionHost } from './connection-host.ts';
 import { LargeRequests } from './large-requests.ts';
 import { Strangers } from './strangers.ts';
-import { UntakenReplies } from './untaken-replies.ts';
+import { UnreadReplies } from './unread-replies.ts';
 
 type Limits = Pick<
   CoreOptions,
@@ -34,10 +34,10 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
    * Continue in one of the next turns, after all others: their output was full and has room again, or their share was
    * used up. The longest waiting comes first.
    */
-  readonly #goingOn = new Set<ClientConnection>();
+  readonly #continuing = new Set<ClientConnection>();
   /** Connections that have used up their share of this turn. */
   #sated: ClientConnection[] = [];
-  readonly #untaken: UntakenReplies<ClientConnection>;
+  readonly #untaken: UnreadReplies<ClientConnection>;
   readonly #large: LargeRequests<ClientConnection>;
   readonly largeRequestBytes: number;
   #turnShare = TURN_UNITS;
@@ -51,7 +51,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     const { largeRequestBytes, largeRequestsBytesMax } = limits.limits;
     this.largeRequestBytes = largeRequestBytes < 0 ? Number.POSITIVE_INFINITY : largeRequestBytes;
     this.#large = new LargeRequests(largeRequestsBytesMax);
-    this.#untaken = new UntakenReplies(UNTAKEN_REPLIES_MAX * limits.multiReadBytesMax);
+    this.#untaken = new UnreadReplies(UNTAKEN_REPLIES_MAX * limits.multiReadBytesMax);
   }
 
   /** Open and closing connections. */
@@ -65,7 +65,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
 
   /** True while connections have work that only waits for the next turn. */
   get hasWork(): boolean {
-    return this.#goingOn.size > 0 || (this.#withEvents.length > 0 && this.gate.look());
+    return this.#continuing.size > 0 || (this.#withEvents.length > 0 && this.gate.look());
   }
 
   /** Units of work per connection and turn: less when many connections want more. */
@@ -223,7 +223,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
       this.#awaitingServing.delete(connection);
       connection.resumeReading();
     }
-    // Pausing connections are held back: `goOn` checks them every turn.
+    // Pausing connections are held back: `advance` checks them every turn.
     if (nowMs >= this.#nextPauseEndMs) this.#nextPauseEndMs = Number.POSITIVE_INFINITY;
     if (nowMs < this.#nextTickMs) return;
     this.#nextTickMs = nowMs + this.#tickMs;
@@ -239,11 +239,11 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
    * Continues connections that have room again, or that were held back, before the turn's output leaves: at least one
    * of those that used up their share, and more until this turn has used up its units.
    */
-  goOn(work: WorkMeter): void {
+  advance(work: WorkMeter): void {
     if (this.gate.isShut) this.gate.look();
-    let left = this.#goingOn.size;
-    for (const connection of this.#goingOn) {
-      this.#goingOn.delete(connection);
+    let left = this.#continuing.size;
+    for (const connection of this.#continuing) {
+      this.#continuing.delete(connection);
       connection.onTurn();
       if (--left === 0 || work.turnUnits >= TURN_UNITS) break;
     }
@@ -265,7 +265,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     this.#withOutput = [];
     for (const connection of withOutput) {
       if (!mayAnswer && connection.session !== null) this.#withOutput.push(connection);
-      else if (connection.flush()) this.#goingOn.add(connection);
+      else if (connection.flush()) this.#continuing.add(connection);
     }
   }
 
@@ -277,7 +277,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     if (this.#withEvents.length === 0 || !this.gate.look()) return;
     for (let i = 0; i < countMax && this.#withEvents.length > 0; i++) {
       const connection = this.#withEvents.shift()!;
-      if (connection.flushEvents()) this.#goingOn.add(connection);
+      if (connection.flushEvents()) this.#continuing.add(connection);
     }
   }
 
@@ -287,9 +287,9 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     const sated = this.#sated;
     if (sated.length > 0) {
       this.#sated = [];
-      for (const connection of sated) this.#goingOn.add(connection);
+      for (const connection of sated) this.#continuing.add(connection);
     }
-    this.#turnShare = Math.max(TURN_UNITS_MIN, TURN_UNITS / Math.max(1, this.#goingOn.size));
+    this.#turnShare = Math.max(TURN_UNITS_MIN, TURN_UNITS / Math.max(1, this.#continuing.size));
   }
 
   /**

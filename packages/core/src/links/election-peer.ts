@@ -196,11 +196,11 @@ export class ElectionPeer implements ElectionStreamOwner {
       this.#isCalledFor = true;
       this.#test();
     } else {
-      this.#dialAnew();
+      this.#redial();
     }
   }
 
-  #dialAnew(): void {
+  #redial(): void {
     const nowMs = this.#nowMs();
     this.#link?.close();
     this.#link = null;
@@ -265,7 +265,7 @@ export class ElectionPeer implements ElectionStreamOwner {
       if (this.#rivals.size > 0) this.#test();
       return true;
     }
-    if (wasCalledFor) this.#dialAnew();
+    if (wasCalledFor) this.#redial();
     return wasCalledFor;
   }
 

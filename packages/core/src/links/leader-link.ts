@@ -123,7 +123,7 @@ export class LeaderLink implements StreamEvents, Flushable {
     if (!this.#input.isPaused) return;
     this.#input.resume();
     if (this.#isOpen) this.#stream.resume();
-    if (this.#input.isWaiting) this.#host.turn.defer(() => this.#input.goOn());
+    if (this.#input.isWaiting) this.#host.turn.defer(() => this.#input.advance());
   }
 
   #onPacket(packet: LeaderPacket): void {

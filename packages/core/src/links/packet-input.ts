@@ -59,7 +59,7 @@ export class PacketInput<Packet> {
     return this.#isPaused;
   }
 
-  /** Events may follow once `resume` and `goOn` have been called. */
+  /** Events may follow once `resume` and `advance` have been called. */
   get isWaiting(): boolean {
     return !this.#isOver && (!this.#input.isEmpty || this.#endReason !== null);
   }
@@ -76,13 +76,13 @@ export class PacketInput<Packet> {
   onBytes(chunk: Uint8Array): void {
     if (this.#isOver || this.#endReason !== null) return;
     this.#input.appendPart(chunk);
-    this.goOn();
+    this.advance();
   }
 
   /** The stream has ended or was abandoned: the first reason counts. */
   onClosed(reason: string): void {
     this.#endReason ??= reason;
-    this.goOn();
+    this.advance();
   }
 
   /** The bytes after the current packet belong to the receiver. */
@@ -95,7 +95,7 @@ export class PacketInput<Packet> {
     this.#isPaused = true;
   }
 
-  /** No events before `goOn`, or before more bytes arrive. */
+  /** No events before `advance`, or before more bytes arrive. */
   resume(): void {
     this.#isPaused = false;
   }
@@ -107,7 +107,7 @@ export class PacketInput<Packet> {
     this.#input.clear();
   }
 
-  goOn(): void {
+  advance(): void {
     while (!this.#isPaused && !this.#isOver) {
       const hasRead = this.#receiver === null ? this.#tellPacket() : this.#feed(this.#receiver);
       if (!hasRead && !this.#input.more()) break;

@@ -36,7 +36,7 @@ export class ReadMemory {
    */
   roomOf(input: InputBuffer, lastZxid: Zxid): Uint8Array {
     input.takeRest();
-    if (input.bytes.length - input.end < PIECE_BYTES_MIN / 8) this.#goOn(input, lastZxid);
+    if (input.bytes.length - input.end < PIECE_BYTES_MIN / 8) this.#advance(input, lastZxid);
     return input.bytes.subarray(input.end);
   }
 
@@ -58,7 +58,7 @@ export class ReadMemory {
     }
   }
 
-  #goOn(input: InputBuffer, lastZxid: Zxid): void {
+  #advance(input: InputBuffer, lastZxid: Zxid): void {
     if (this.#inUse !== null) this.#used.push({ bytes: this.#inUse, lastZxid });
     // A snapshot contains no txns, so its pieces are free as soon as they are full.
     this.#freeApplied();

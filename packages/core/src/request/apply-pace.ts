@@ -98,12 +98,12 @@ export class ApplyPace {
   onCommitted(watermark: Committed<Zxid>, nowMs: number): void {
     this.#watermark = watermark;
     this.#isBehind = true;
-    this.#goOn(nowMs);
+    this.#advance(nowMs);
   }
 
   /** Spends what is left of this turn's budget; the next turn has a full one. */
   onTurnEnd(nowMs: number): void {
-    if (this.#isBehind) this.#goOn(nowMs);
+    if (this.#isBehind) this.#advance(nowMs);
     this.#unitsLeft = this.#limits.unitsPerTurn;
   }
 
@@ -112,7 +112,7 @@ export class ApplyPace {
     if (!this.#isBehind) return;
     const left = this.#unitsLeft;
     this.#unitsLeft = Number.POSITIVE_INFINITY;
-    this.#goOn(nowMs);
+    this.#advance(nowMs);
     this.#unitsLeft = left;
   }
 
@@ -155,10 +155,10 @@ export class ApplyPace {
     this.#unfinished = null;
     this.#isBehind = false;
     this.#after.takeAll();
-    unfinished?.steps.goOn(Number.POSITIVE_INFINITY);
+    unfinished?.steps.advance(Number.POSITIVE_INFINITY);
   }
 
-  #goOn(nowMs: number): void {
+  #advance(nowMs: number): void {
     while (this.#unitsLeft > 0) {
       const unfinished = this.#unfinished;
       if (unfinished !== null) {
@@ -192,7 +192,7 @@ export class ApplyPace {
   #makeChanges(next: CommittedTxn, steps: TxnSteps, nowMs: number): boolean {
     const { changesAtOnce } = this.#limits;
     while (this.#unitsLeft > 0) {
-      const result = steps.goOn(changesAtOnce);
+      const result = steps.advance(changesAtOnce);
       this.#unitsLeft -= this.#work.charge(changesAtOnce * UNITS_PER_CHANGE);
       if (result === null) continue;
       const wasHidden = this.#unfinished !== null;

@@ -37,7 +37,7 @@ export class AuditTrail {
       get isPreparing() {
         return writes.isPreparing;
       },
-      goOn: () => writes.goOn(),
+      advance: () => writes.advance(),
       write: (client, session, xid, request, ...rest) => {
         this.#remember(client, { xid, request });
         writes.write(client, session, xid, request, ...rest);

@@ -127,7 +127,7 @@ export interface LongRead {
   /** Bytes of the reply so far. */
   readonly heldBytes: number;
   /** Executes one slice and charges the work meter. @returns true when it is done */
-  goOn(): boolean;
+  advance(): boolean;
   /** Sends the reply, once it is done. */
   answer(client: Client, xid: number, receivedMs: number): void;
   /** Cancels it: the client is gone. */

@@ -18,9 +18,9 @@ export class Descendants implements LongRead {
     this.#work = work;
   }
 
-  goOn(): boolean {
+  advance(): boolean {
     this.#work.add(SLICE_STEPS);
-    return this.#count.goOn(SLICE_STEPS);
+    return this.#count.advance(SLICE_STEPS);
   }
 
   answer(client: Client, xid: number, receivedMs: number): void {

@@ -95,7 +95,7 @@ export class Forwarder implements WritePath {
     return this.#inFlightCount;
   }
 
-  goOn(): void {}
+  advance(): void {}
 
   write(
     client: Client,
@@ -120,7 +120,7 @@ export class Forwarder implements WritePath {
   /** @returns the ticket: the number of syncs that this learner has sent in its role */
   sync(session: Session, xid: number, record: JuteReader): number {
     const body = record.bytes.subarray(record.position, record.end);
-    this.#send(session.id, xid, OpCode.sync, body, NOBODY);
+    this.#send(session.id, xid, OpCode.sync, body, NO_IDENTITIES);
     this.#syncCount++;
     return this.#syncCount;
   }
@@ -188,7 +188,12 @@ export class Forwarder implements WritePath {
     this.#forward(session.id, write, body, client.identities);
   }
 
-  #forward(sessionId: bigint, write: ForwardedWrite, body: Uint8Array, identities: readonly Identity[] = NOBODY): void {
+  #forward(
+    sessionId: bigint,
+    write: ForwardedWrite,
+    body: Uint8Array,
+    identities: readonly Identity[] = NO_IDENTITIES,
+  ): void {
     const writes = this.#forwarded.get(sessionId);
     if (writes === undefined) this.#forwarded.set(sessionId, [write]);
     else writes.push(write);
@@ -201,7 +206,7 @@ export class Forwarder implements WritePath {
   }
 }
 
-const NOBODY: readonly Identity[] = [];
+const NO_IDENTITIES: readonly Identity[] = [];
 
 /** Apache's leader puts the error into the first part of a multi. */
 function isMoved(txn: Txn): boolean {

@@ -32,13 +32,13 @@ describe('the room for long reads', () => {
     expect([room.enter(a), room.enter(b)]).toEqual([true, true]);
     room.hold(a, 40);
     room.hold(b, 50);
-    expect([room.mayGoOn(a), room.mayGoOn(b)]).toEqual([true, true]);
+    expect([room.mayContinue(a), room.mayContinue(b)]).toEqual([true, true]);
     room.hold(b, 60);
-    expect([room.mayGoOn(a), room.mayGoOn(b), room.enter(c)]).toEqual([true, false, false]);
+    expect([room.mayContinue(a), room.mayContinue(b), room.enter(c)]).toEqual([true, false, false]);
     room.hold(a, 1000);
-    expect([room.mayGoOn(a), room.mayGoOn(b)]).toEqual([true, false]);
+    expect([room.mayContinue(a), room.mayContinue(b)]).toEqual([true, false]);
     room.leave(a);
-    expect([room.mayGoOn(b), room.has(c)]).toEqual([true, true]);
+    expect([room.mayContinue(b), room.has(c)]).toEqual([true, true]);
   });
 
   test('forgets a guest that leaves while it waits', () => {
@@ -49,6 +49,6 @@ describe('the room for long reads', () => {
     room.hold(b, 1000);
     room.leave(a);
     expect([b.turns, c.turns]).toEqual([0, 1]);
-    expect(room.mayGoOn(c)).toBe(true);
+    expect(room.mayContinue(c)).toBe(true);
   });
 });

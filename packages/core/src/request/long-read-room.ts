@@ -41,7 +41,7 @@ export class LongReadRoom {
   }
 
   /** Whether a guest inside may extend its reply now. */
-  mayGoOn(guest: RoomGuest): boolean {
+  mayContinue(guest: RoomGuest): boolean {
     if (this.#bytes < this.#bytesMax) return true;
     const [oldest] = this.#inside.keys();
     return oldest === guest;

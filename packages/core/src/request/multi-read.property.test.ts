@@ -106,16 +106,16 @@ describe('a multiRead', () => {
         const bench = new Bench();
         const all = repeated(pattern);
         const atOnce = bench.read(all);
-        while (!atOnce.goOn());
+        while (!atOnce.advance());
         const expected = bench.answerOf(atOnce);
         const read = bench.read(all);
-        let isDone = read.goOn();
+        let isDone = read.advance();
         for (const some of script) {
           for (const [kind, path] of some) bench.change(kind, path === '' ? '/' : path);
-          if (!isDone) isDone = read.goOn();
+          if (!isDone) isDone = read.advance();
           slices++;
         }
-        while (!isDone) isDone = read.goOn();
+        while (!isDone) isDone = read.advance();
         const answer = bench.answerOf(read);
         expect(answer.error).toBe(expected.error);
         expect(answer.bytes?.length).toBe(expected.bytes?.length);
@@ -139,9 +139,9 @@ describe('a multiRead', () => {
       ...repeated([{ op: OpCode.getData, path: '/none' }]),
       { op: OpCode.getData, path: `${quota}/zookeeper_stats` },
     ]);
-    expect(read.goOn()).toBe(false);
+    expect(read.advance()).toBe(false);
     bench.create('/a/new');
-    while (!read.goOn());
+    while (!read.advance());
     expect(bench.answerOf(read).bytes?.toString()).toMatch('count=2,bytes=6');
     const data = bench.tree.dataOf(bench.tree.znodes.find(`${quota}/zookeeper_stats`));
     expect(Buffer.from(data!).toString()).toBe('count=3,bytes=9');
@@ -152,11 +152,11 @@ describe('a multiRead', () => {
     bench.create('/big', 'x'.repeat(40_000));
     const getBig: MultiReadOp = { op: OpCode.getData, path: '/big' };
     const fits = bench.read([getBig, getBig]);
-    expect(fits.goOn()).toBe(true);
+    expect(fits.advance()).toBe(true);
     expect(bench.answerOf(fits).bytes?.length).toBeGreaterThan(80_000);
     bench.parts.work.charge(0);
     const tooLong = bench.read(new Array<MultiReadOp>(5000).fill(getBig));
-    while (!tooLong.goOn());
+    while (!tooLong.advance());
     expect(bench.parts.work.charge(0), 'most of it was never read').toBeLessThan(2000);
     expect(bench.answerOf(tooLong)).toEqual({ error: -5, bytes: null });
     expect(bench.trace).toMatchObject([
@@ -168,10 +168,10 @@ describe('a multiRead', () => {
     const bench = new Bench(50_000);
     const getMany: MultiReadOp = { op: OpCode.getChildren, path: '/many' };
     const ofOne = bench.read([getMany]);
-    while (!ofOne.goOn());
+    while (!ofOne.advance());
     expect(bench.answerOf(ofOne).error).toBe(0);
     const ofMany = bench.read(new Array<MultiReadOp>(9).fill(getMany));
-    while (!ofMany.goOn());
+    while (!ofMany.advance());
     expect(bench.answerOf(ofMany).error).toBe(-5);
     expect(bench.tree.state.observers.size).toBe(0);
   });

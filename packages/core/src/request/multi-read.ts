@@ -84,7 +84,7 @@ export class MultiRead implements LongRead, TreeObserver {
     this.#zxid = parts.tree.lastZxid;
   }
 
-  goOn(): boolean {
+  advance(): boolean {
     while (!this.#isDone && this.#steps < SLICE_STEPS) this.#step();
     this.#parts.work.add(this.#steps);
     this.#steps = 0;
@@ -159,7 +159,7 @@ export class MultiRead implements LongRead, TreeObserver {
   #collectNames(result: Result): void {
     const names = result.names!;
     this.#steps += SLICE_STEPS;
-    if (names.goOn(SLICE_STEPS)) {
+    if (names.advance(SLICE_STEPS)) {
       result.names = null;
       result.chunks.append(names.chunks);
       this.#unfinished = null;

@@ -7,7 +7,7 @@ import type { WorkMeter } from './work-meter.ts';
 /** Collects the names in slices. */
 interface Names {
   readonly chunks: JuteChunks;
-  goOn(count: number): boolean;
+  advance(count: number): boolean;
   drop(): void;
 }
 
@@ -37,9 +37,9 @@ export class NameList implements LongRead {
     return this.#names.chunks.bytes;
   }
 
-  goOn(): boolean {
+  advance(): boolean {
     this.#parts.work.add(SLICE_STEPS);
-    const isDone = this.#names.goOn(SLICE_STEPS);
+    const isDone = this.#names.advance(SLICE_STEPS);
     this.#isTooLong = this.#names.chunks.bytes > RECORD_BYTES_MAX;
     if (this.#isTooLong) this.#names.drop();
     return isDone || this.#isTooLong;

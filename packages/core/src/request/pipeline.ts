@@ -298,7 +298,7 @@ export class Pipeline implements TxnHost {
 
   onTurnEnd(nowMs: number): void {
     this.#pace.onTurnEnd(nowMs);
-    this.#parts.writes.goOn();
+    this.#parts.writes.advance();
   }
 
   /** Applies everything that is committed now. */

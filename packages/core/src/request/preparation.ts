@@ -26,7 +26,7 @@ export class Preparation {
     return this.hasWork || this.#stepsOfTurn >= this.#stepsMax;
   }
 
-  /** True while `goOn` has something to do. */
+  /** True while `advance` has something to do. */
   get hasWork(): boolean {
     return this.#steps !== null || this.#waiting.length > 0;
   }
@@ -39,7 +39,7 @@ export class Preparation {
   /** Prepares as much as fits into a turn; calls `done` with the txn, in this turn or a later one. */
   begin(steps: PrepareSteps, done: (txn: Txn) => void): void {
     this.#stepsOfTurn += Math.min(steps.size, this.stepsPerTurn);
-    const txn = steps.goOn(this.stepsPerTurn);
+    const txn = steps.advance(this.stepsPerTurn);
     if (txn !== null) {
       done(txn);
       return;
@@ -59,17 +59,17 @@ export class Preparation {
   }
 
   /** Continues at the end of a turn. */
-  goOn(): void {
+  advance(): void {
     this.#stepsOfTurn = 0;
-    if (this.#goOn(this.stepsPerTurn)) this.#prepareWaiting();
+    if (this.#advance(this.stepsPerTurn)) this.#prepareWaiting();
   }
 
   /** @returns true when the request in progress, if there was one, has its txn */
-  #goOn(count: number): boolean {
+  #advance(count: number): boolean {
     const steps = this.#steps;
     if (steps === null) return true;
     this.#stepsOfTurn += Math.min(steps.size, count);
-    const txn = steps.goOn(count);
+    const txn = steps.advance(count);
     if (txn === null) return false;
     const done = this.#done;
     this.#steps = null;

@@ -5,5 +5,5 @@ export interface PrepareSteps {
   /** Changes in all. */
   readonly size: number;
   /** @returns the txn; null while there is more to prepare */
-  goOn(count: number): Txn | null;
+  advance(count: number): Txn | null;
 }

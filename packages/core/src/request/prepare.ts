@@ -87,7 +87,7 @@ export class Preparer {
 
   /** All operations, each seeing the effects of the ones before it, or none if one fails. */
   prepareMulti(request: MultiRequest, header: TxnHeader, identities: readonly Identity[]): Txn {
-    return this.multiSteps(request, header, identities).goOn(Number.POSITIVE_INFINITY)!;
+    return this.multiSteps(request, header, identities).advance(Number.POSITIVE_INFINITY)!;
   }
 
   /** The same in steps. Nothing else may be prepared until they are done. */
@@ -112,7 +112,7 @@ export class Preparer {
     };
     return {
       size: weightOfAll(ops),
-      goOn: (count) => {
+      advance: (count) => {
         allowance.renew(count);
         while (txns.length < ops.length && !allowance.isUsed) prepareNext(ops[txns.length]!);
         if (txns.length < ops.length) return null;

@@ -117,8 +117,8 @@ export class Proposer implements WritePath, CommittedTxns {
     return this.#preparation.hasWork;
   }
 
-  goOn(): void {
-    this.#preparation.goOn();
+  advance(): void {
+    this.#preparation.advance();
   }
 
   /** Runs `act` now, or after everything that is being prepared. */
@@ -244,7 +244,7 @@ export class Proposer implements WritePath, CommittedTxns {
     const header = this.#makeHeader(request.sessionId, request.cxid, wallMs);
     const propose = (txn: Txn): void => this.#propose(this.#makeProposal(header, txn, null, request.op, nowMs));
     const prepared = this.#prepareForwarded(owner, request, header, nowMs);
-    if ('goOn' in prepared) this.#preparation.begin(prepared, propose);
+    if ('advance' in prepared) this.#preparation.begin(prepared, propose);
     else propose(prepared);
     // Its client has no turn share on this server; the cost counts against the turn.
     this.#preparation.count(this.#parts.work.charge(0) >> UNITS_PER_STEP_SHIFT);

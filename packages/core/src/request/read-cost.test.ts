@@ -59,7 +59,7 @@ test.each(Object.entries(OpCode).filter(([, op]) => op in COSTS))('%s is charged
   const work = new WorkMeter();
   const reads = makeReads(work);
   const long = reads.answer(makeClient(), 1, request, 0, null);
-  if (long !== null && long !== NO_ROOM) while (!long.goOn());
+  if (long !== null && long !== NO_ROOM) while (!long.advance());
   expect(work.charge(0)).toBeGreaterThanOrEqual(unitsMin);
 });
 

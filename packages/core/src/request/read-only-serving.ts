@@ -89,7 +89,7 @@ export class ReadOnlyServing {
 const NO_WRITES: WritePath = {
   inFlightCount: 0,
   isPreparing: false,
-  goOn() {},
+  advance() {},
   write: refuse,
   closeSession: refuse,
   sync: refuse,

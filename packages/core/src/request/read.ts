@@ -94,7 +94,7 @@ export class Reads {
   ): LongRead | typeof NO_ROOM | null {
     const outcome = this.#answer(client, xid, request, room);
     if (typeof outcome !== 'number') {
-      if (outcome === NO_ROOM || !outcome.goOn()) return outcome;
+      if (outcome === NO_ROOM || !outcome.advance()) return outcome;
       if (client.isOpen) outcome.answer(client, xid, receivedMs);
       return null;
     }

@@ -47,7 +47,7 @@ export class SessionEnd implements PrepareSteps {
     this.#next = this.#owned.next();
   }
 
-  goOn(count: number): Txn | null {
+  advance(count: number): Txn | null {
     // A txn applied since the last turn may have deleted the next one; within a turn none is applied.
     const owned = this.#tree.state.ephemerals.of(this.#sessionId);
     while (this.#next.done !== true && !owned.has(this.#next.value)) this.#next = this.#owned.next();

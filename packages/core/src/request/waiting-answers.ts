@@ -156,7 +156,7 @@ export class WaitingAnswers {
     if (this.#room.has(client)) {
       // Continues even if the client does not read its replies, because others wait for room.
       if (client.hasHadShare) return false;
-      if (this.#room.mayGoOn(client)) return true;
+      if (this.#room.mayContinue(client)) return true;
       client.awaitTurn();
       return false;
     }
@@ -222,7 +222,7 @@ export class WaitingAnswers {
       if (waiting.long?.holdsEvents === true) client.output.holdEvents();
       // It was short when it was queued.
       if (begun !== null) client.waiting.markLong(waiting);
-    } else if (long.goOn()) {
+    } else if (long.advance()) {
       waiting.long = null;
       if (client.isOpen) long.answer(client, xid, receivedMs);
       this.#room.leave(client);

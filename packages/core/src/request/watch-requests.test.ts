@@ -70,7 +70,7 @@ class Bench {
       this.client,
       { tree, watches: this.watches, access, work: new WorkMeter() },
     );
-    while (!restoration.goOn());
+    while (!restoration.advance());
   }
 
   /** Every change that could fire a watch on `/a`. */

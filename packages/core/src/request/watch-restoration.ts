@@ -43,7 +43,7 @@ export class WatchRestoration implements LongRead {
     this.#parts = parts;
   }
 
-  goOn(): boolean {
+  advance(): boolean {
     let left = Math.ceil(SLICE_STEPS / STEPS_PER_WATCH);
     while (left > 0 && this.#client.isOpen && this.#restoreNext()) left--;
     this.#parts.work.add(SLICE_STEPS);

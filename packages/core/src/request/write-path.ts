@@ -22,9 +22,9 @@ export type TxnRequest = WriteRequest | MultiRequest | ReconfigRequest;
 export interface WritePath {
   /** Writes that are not yet applied. */
   readonly inFlightCount: number;
-  /** True while a long request is being prepared: `goOn` must be called at the end of each turn. */
+  /** True while a long request is being prepared: `advance` must be called at the end of each turn. */
   readonly isPreparing: boolean;
-  goOn(): void;
+  advance(): void;
   /** @param record positioned at the request's record; its bytes belong to the connection */
   write(
     client: Client,

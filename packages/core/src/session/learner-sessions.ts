@@ -15,10 +15,10 @@ export class LearnerSessions implements SessionTable {
   readonly #replicated: ReadonlyMap<bigint, number>;
   /** Sessions whose clients are or were connected here. */
   readonly #connected = new Map<bigint, Session>();
-  /** Sessions touched since the last report, without duplicates: those with `isHeard`. */
-  #heard: Session[] = [];
+  /** Sessions touched since the last report, without duplicates: those with `isTouched`. */
+  #touched: Session[] = [];
   /** When the last report was sent to the leader; −Infinity before the first one. */
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #reportedMs = Number.NEGATIVE_INFINITY;
   /** The leader waits for this server's report before it expires a session of its clients: see docs/leases.md. */
   holdsLeases = false;
   /** Timeouts in milliseconds of sessions that were reported by observers connected to this server. */
@@ -50,7 +50,7 @@ export class LearnerSessions implements SessionTable {
   /** A local session is being created as a replicated one. */
   adopt(session: Session, nowMs: number): void {
     this.#connected.set(session.id, session);
-    this.#onHeard(session, nowMs);
+    this.#markTouched(session, nowMs);
   }
 
   /**
@@ -64,23 +64,23 @@ export class LearnerSessions implements SessionTable {
     session.timeoutMs = timeoutMs;
     // A closeSession that was sent after the client had moved to another server has been refused.
     session.isClosing = false;
-    this.#onHeard(session, nowMs);
+    this.#markTouched(session, nowMs);
     return session;
   }
 
   touch(session: Session, nowMs: number): boolean {
     // A touch after a report counts as later than the report, even in a turn that began before it.
-    const heardMs = Math.max(nowMs, this.#toldMs);
-    if (this.holdsLeases && heardMs >= session.expiresAtMs) return false;
-    this.#onHeard(session, heardMs);
+    const touchedMs = Math.max(nowMs, this.#reportedMs);
+    if (this.holdsLeases && touchedMs >= session.expiresAtMs) return false;
+    this.#markTouched(session, touchedMs);
     return true;
   }
 
-  #onHeard(session: Session, heardMs: number): void {
-    session.expiresAtMs = heardMs + withinAnyClock(session.timeoutMs);
-    if (session.isHeard) return;
-    session.isHeard = true;
-    this.#heard.push(session);
+  #markTouched(session: Session, touchedMs: number): void {
+    session.expiresAtMs = touchedMs + withinAnyClock(session.timeoutMs);
+    if (session.isTouched) return;
+    session.isTouched = true;
+    this.#touched.push(session);
   }
 
   /**
@@ -90,12 +90,12 @@ export class LearnerSessions implements SessionTable {
    * @param nowMs read after the ping was received
    */
   takeTouched(countMax: number, nowMs: number): readonly SessionTimeout[] {
-    this.#toldMs = nowMs;
-    const isComplete = this.#heard.length <= countMax;
-    const heard = isComplete ? this.#heard : this.#heard.slice(0, this.holdsLeases ? countMax - 1 : countMax);
-    this.#heard = this.#heard.slice(heard.length);
-    const told = heard.map((session) => {
-      session.isHeard = false;
+    this.#reportedMs = nowMs;
+    const isComplete = this.#touched.length <= countMax;
+    const touched = isComplete ? this.#touched : this.#touched.slice(0, this.holdsLeases ? countMax - 1 : countMax);
+    this.#touched = this.#touched.slice(touched.length);
+    const told = touched.map((session) => {
+      session.isTouched = false;
       return { sessionId: session.id, timeoutMs: session.timeoutMs };
     });
     if (!isComplete && this.holdsLeases) told.push(told[0]!);

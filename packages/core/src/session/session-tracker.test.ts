@@ -83,13 +83,13 @@ describe('SessionTracker', () => {
 
   it('gives clients one more tick after the process was suspended', () => {
     const tracker = new SessionTracker(TICK_MS, 0);
-    const heard = new Session(1n, 3000);
-    tracker.add(heard, 0);
+    const touched = new Session(1n, 3000);
+    tracker.add(touched, 0);
     tracker.add(new Session(2n, 3000), 0);
     tracker.onTick(1000);
     tracker.onTick(60_000);
     expect(tracker.takeDue(60_000)).toBeNull();
-    tracker.touch(heard, 60_050); // its ping was in a kernel buffer meanwhile
+    tracker.touch(touched, 60_050); // its ping was in a kernel buffer meanwhile
     expect(ticked(tracker, 60_100, 62_000)).toEqual([{ at: 62_000, ids: [2n] }]);
   });
 

@@ -30,7 +30,7 @@ export class Session {
   /** Only known to the server that its client is connected to. Maintained by `LocalSessions`. */
   isLocal = false;
   /** On a learner: touched since the last report to the leader. Maintained by `LearnerSessions`. */
-  isHeard = false;
+  isTouched = false;
 
   constructor(id: bigint, timeoutMs: number) {
     this.id = id;

@@ -144,7 +144,9 @@ describe('the mark of what is durable', () => {
       .at(-1)!;
     const cut = copyDisk(disk);
     cut.poke(`${TEST_DIRECTORY}/${newest}`, disk.peek(`${TEST_DIRECTORY}/${newest}`)!.slice(0, 16));
-    expect(new StorageHost(copyDisk(cut), MEMBER).recover().failure?.message).toMatch('had acknowledged everything up to');
+    expect(new StorageHost(copyDisk(cut), MEMBER).recover().failure?.message).toMatch(
+      'had acknowledged everything up to',
+    );
     cut.poke(`${TEST_DIRECTORY}/acceptedEpoch`, new TextEncoder().encode('9'));
     const again = new StorageHost(cut, MEMBER).recover();
     expect(again.failure).toBeNull();
@@ -184,7 +186,7 @@ describe('the mark of what is durable', () => {
     expect(markOf(host.disk)).toEqual([makeZxid(4, 1), 4]);
     host.storage.stop({ keepsHold: true });
     host.settle();
-    const next = new StorageHost(host.disk, MEMBER, new Dice(1), host.storage.legacy).recover({ isHeld: true });
+    const next = new StorageHost(host.disk, MEMBER, new Dice(1), host.storage.carriedState).recover({ isHeld: true });
     next.storage.writeEpoch('acceptedEpoch', 5);
     next.settle();
     expect(markOf(host.disk)).toEqual([makeZxid(4, 1), 5]);

@@ -70,7 +70,7 @@ export interface LogTailContext {
 /** `marked`: ours, in a directory with a mark. `unsynced`: any writer without forceSync. `other`: all others. */
 export type LogWriter = 'marked' | 'unsynced' | 'other';
 
-export type LogTailJudgement = { readonly kind: 'end' } | TornOrRotten;
+export type LogTailState = { readonly kind: 'end' } | TornOrRotten;
 
 export interface TornOrRotten {
   readonly kind: 'torn' | 'rotten';
@@ -86,7 +86,7 @@ export function keptBytesOf(head: Uint8Array): number {
   return WINDOW_BYTES + (isPlausible(length) ? length + ENTRY_FRAME_BYTES : 0);
 }
 
-export function judgeLogTail(tail: LogTail, context: LogTailContext): LogTailJudgement {
+export function classifyLogTail(tail: LogTail, context: LogTailContext): LogTailState {
   if (tail.length === 0) return { kind: 'end' };
   const { isTorn, reason } = lookAtTail(tail);
   const intact = findIntactTxns(tail.bytes, context.last);

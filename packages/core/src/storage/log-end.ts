@@ -10,7 +10,7 @@
 import { hexZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import { type DiskDone, DiskError, type DiskFile, type Ports } from '../base/ports.ts';
 import type { ZxidFile } from './file-names.ts';
-import { judgeLogTail, type LogTail, type LogWriter, type TornOrRotten } from './log-damage.ts';
+import { classifyLogTail, type LogTail, type LogWriter, type TornOrRotten } from './log-damage.ts';
 import { describeDamage, type LogDamage } from './log-fault.ts';
 import { LOG_HEADER_BYTES } from './log-format.ts';
 import { rewriteLogEnd } from './log-rewrite.ts';
@@ -58,7 +58,7 @@ export class LogEnd {
   /** @param opened will be closed */
   settle(opened: DiskFile, read: ReadLog, done: LogEndDone): void {
     const { tail, last, isLastFile } = read;
-    const judgement = judgeLogTail(tail, { last, writer: this.#writerOf(read) });
+    const judgement = classifyLogTail(tail, { last, writer: this.#writerOf(read) });
     const hasHeader = tail.position >= LOG_HEADER_BYTES;
     const found = judgement.kind === 'end' ? null : judgement;
     const damage = hasHeader ? this.#damageOf(read, found) : this.#damageOfUnborn(read, found);

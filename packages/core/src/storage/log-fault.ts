@@ -52,8 +52,8 @@ export function describeDamage(place: FilePosition, { reason, intact, last, dura
   parts.push(`Acknowledged txns ${isMissing ? 'are' : 'may be'} damaged or missing, so this server does not start.`);
   const isNothingElse = intact === null && isLastFile;
   const cut = `truncate -s ${place.position} ${place.path}`;
-  const goOn = `to continue without these bytes, keep a copy and run: ${cut}${isMissing ? `; ${FORGET}` : ''}`;
-  parts.push(`${RESTORE}; ${isNothingElse ? goOn : READ_ON}`);
+  const toContinue = `to continue without these bytes, keep a copy and run: ${cut}${isMissing ? `; ${FORGET}` : ''}`;
+  parts.push(`${RESTORE}; ${isNothingElse ? toContinue : READ_ON}`);
   return parts.join(' ');
 }
 

@@ -89,7 +89,7 @@ describe('the history on disk', () => {
     const host = memberWith([3]);
     host.storage.stop({ keepsHold: true });
     host.settle();
-    const next = new StorageHost(host.disk, MEMBER, new Dice(1), host.storage.legacy).recover({ isHeld: true });
+    const next = new StorageHost(host.disk, MEMBER, new Dice(1), host.storage.carriedState).recover({ isHeld: true });
     next.startAppending().beginEpoch(2);
     next.append(NOTHING);
     next.settle();

@@ -95,7 +95,7 @@ export class LogSequence {
 
   /** Takes the next entry. @returns why it cannot come next, or null */
   take(zxid: Zxid): string | null {
-    const fault = zxid === this.#last + 1 ? null : this.#judge(zxid);
+    const fault = zxid === this.#last + 1 ? null : this.#checkGap(zxid);
     if (fault !== null) return fault;
     this.#last = zxid;
     this.#isFirst = false;
@@ -122,7 +122,7 @@ export class LogSequence {
     return said;
   }
 
-  #judge(zxid: Zxid): string | null {
+  #checkGap(zxid: Zxid): string | null {
     const last = this.#last;
     if (zxid <= last) return `zxid ${hexZxid(zxid)} follows ${hexZxid(last)}: the order is broken`;
     if (isNext(last, zxid)) return null;

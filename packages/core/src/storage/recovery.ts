@@ -55,7 +55,7 @@ export interface RecoveryEvents {
  * The state that a gracefully stopped storage hands over to the next one of the same process. All of it is durable: the
  * log has every txn that the database has, so the database is equal to one that is read from the disk.
  */
-export interface Legacy {
+export interface CarriedState {
   readonly database: Database;
   /** Last durable zxid of the log. */
   readonly durableZxid: Durable<Zxid>;
@@ -68,7 +68,7 @@ export interface RecoveryContext {
   /** Updated with the log files that are found; with a legacy it already knows them. */
   readonly logFiles: LogFiles;
   /** null: everything is read from the disk. */
-  readonly legacy: Legacy | null;
+  readonly carriedState: CarriedState | null;
   /** Set at the end to what was found to be durable. */
   readonly mark: DurableMark;
 }
@@ -118,8 +118,8 @@ export class Recovery {
   #readMark(): void {
     const { disk, trace } = this.#ports;
     const { snapshotDirectory } = this.#options;
-    if (this.#context.legacy !== null) {
-      this.#continue(this.#context.legacy);
+    if (this.#context.carriedState !== null) {
+      this.#continue(this.#context.carriedState);
       return;
     }
     readDurableMark(disk, snapshotDirectory, (durable, fault) => {
@@ -240,7 +240,7 @@ export class Recovery {
   }
 
   /** Replays the part of the log that the database lacks, and reads as much before that as is kept for learners. */
-  #continue({ database, durableZxid, snapshot }: Legacy): void {
+  #continue({ database, durableZxid, snapshot }: CarriedState): void {
     const { logFiles } = this.#context;
     const { lastZxid } = database;
     const place = logFiles.placeBefore(lastZxid, this.#tail.countMax, TAIL_BYTES_MAX);

@@ -15,7 +15,7 @@ import {
   TEST_ENSEMBLE,
 } from '../testing/storage-host.ts';
 import { type DiskObserver, type DiskOperation, MemoryDisk } from './memory-disk.ts';
-import type { StorageLegacy } from './storage.ts';
+import type { CarriedStorage } from './storage.ts';
 
 const NOTHING: Txn = { type: OpCode.error, error: -101 };
 const MEMBER: Partial<CoreOptions> = {
@@ -197,11 +197,11 @@ describe('the end of a role', () => {
       const dice = new Dice(seed);
       const disk = new MemoryDisk();
       const options = { ...MEMBER, logBytesMax: 1 << (9 + dice.below(12)), snapCount: 20 + dice.below(200) };
-      let legacy: StorageLegacy | null = null;
+      let carriedState: CarriedStorage | null = null;
       for (let role = 1; role <= 6; role++) {
         const story = `seed ${seed}, role ${role}`;
         const plain = role === 1 ? null : new StorageHost(copyDisk(disk), options).recover();
-        const host = new StorageHost(disk, options, dice, legacy).recover({ isHeld: role > 1 });
+        const host = new StorageHost(disk, options, dice, carriedState).recover({ isHeld: role > 1 });
         expect(host.failure, story).toBeNull();
         if (plain !== null) {
           expect(describeDatabase(host.database!), story).toBe(describeDatabase(plain.database!));
@@ -219,7 +219,7 @@ describe('the end of a role', () => {
             if (i > 0 && epochOf(zxid) === epochOf(zxids[i - 1]!)) expect(zxid).toBe(zxids[i - 1]! + 1);
           expect(host.summary!.snapshot.zxid, story).toBe(plain.summary!.snapshot.zxid);
         }
-        if (legacy !== null) {
+        if (carriedState !== null) {
           taken++;
           if (host.summary!.txns > 0) behind++;
         }
@@ -236,8 +236,8 @@ describe('the end of a role', () => {
         // What becomes durable now is not applied: a role that has ended is not notified.
         while (!host.isStopped) expect(disk.deliver(), story).toBe(true);
         disk.deliverAll();
-        legacy = host.storage.legacy;
-        expect(legacy?.database, story).toBe(host.database);
+        carriedState = host.storage.carriedState;
+        expect(carriedState?.database, story).toBe(host.database);
       }
     }
     expect(taken).toBe(125);
@@ -259,8 +259,10 @@ describe('the end of a role', () => {
     const path = `${TEST_DIRECTORY}/log.100000001`;
     const damaged = host.disk.peek(path)!.slice().fill(0, 1024);
     host.disk.poke(path, damaged);
-    const next = new StorageHost(host.disk, options, new Dice(1), host.storage.legacy).recover({ isHeld: true });
-    expect(next.failure?.message).toMatch(/log\.100000001 at position \d+: .* had acknowledged everything up to 0x100000028/);
+    const next = new StorageHost(host.disk, options, new Dice(1), host.storage.carriedState).recover({ isHeld: true });
+    expect(next.failure?.message).toMatch(
+      /log\.100000001 at position \d+: .* had acknowledged everything up to 0x100000028/,
+    );
     expect(host.disk.peek(path)).toEqual(damaged);
   });
 
@@ -272,7 +274,7 @@ describe('the end of a role', () => {
     host.database!.tree.lastZxid = makeZxid(1, 6);
     host.storage.stop({ keepsHold: true });
     host.settle();
-    expect(host.storage.legacy, 'as of an observer that does not log').toBeNull();
+    expect(host.storage.carriedState, 'as of an observer that does not log').toBeNull();
 
     const { disk } = grownDirectory(new Dice(3), MEMBER);
     for (let deliveries = 0; deliveries < 50; deliveries++) {
@@ -282,7 +284,7 @@ describe('the end of a role', () => {
       const isExchanged = member.recovered === 2;
       member.storage.stop({ keepsHold: true });
       member.settle();
-      expect(member.storage.legacy !== null, `${deliveries} deliveries`).toBe(isExchanged);
+      expect(member.storage.carriedState !== null, `${deliveries} deliveries`).toBe(isExchanged);
       disk.kill();
     }
   });
@@ -302,7 +304,7 @@ describe('the end of a role', () => {
     const log = `${TEST_DIRECTORY}/log.100000001`;
     expect(host.disk.peek(log)!.length).toBeGreaterThan(1_500_000);
     const before = host.disk.counts.get('read') ?? 0;
-    const next = new StorageHost(host.disk, options, dice, host.storage.legacy).recover({ isHeld: true });
+    const next = new StorageHost(host.disk, options, dice, host.storage.carriedState).recover({ isHeld: true });
     expect(next.history!.tail.length).toBe(100);
     expect(next.history!.lastZxid).toBe(makeZxid(1, 20_000));
     expect(host.disk.counts.get('read')! - before, 'of 256 KiB, and one for each epoch file').toBe(3);

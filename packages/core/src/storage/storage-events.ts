@@ -1,7 +1,7 @@
 import type { Database } from '../tree/database.ts';
 import type { History } from '../zab/history.ts';
 import type { LogFiles } from './log-files.ts';
-import type { Legacy, RecoverySummary } from './recovery.ts';
+import type { CarriedState, RecoverySummary } from './recovery.ts';
 
 /** Events from a storage to the server that owns it. */
 export interface StorageEvents {
@@ -26,7 +26,7 @@ export interface TruncateEvents {
 }
 
 /** The state that a storage hands over to the next one of the same process. */
-export interface StorageLegacy extends Legacy {
+export interface CarriedStorage extends CarriedState {
   /** The log files, and where their entries end. */
   readonly logFiles: LogFiles;
 }

@@ -63,7 +63,7 @@ describe('an empty directory', () => {
       const again = new StorageHost(disk, MEMBER).recover();
       again.storage.stop();
       again.settle();
-      const successor = new StorageHost(disk, MEMBER, new Dice(1), again.storage.legacy).recover();
+      const successor = new StorageHost(disk, MEMBER, new Dice(1), again.storage.carriedState).recover();
       expect(successor.history?.lastZxid).toBe(-1);
     });
 

@@ -14,7 +14,7 @@
  *
  * A server of an ensemble has one storage for each of its roles. It is stopped at the end of the role, and the next
  * role begins with another storage; the directories stay locked meanwhile (`keepsHold`, `isHeld`), and the database is
- * handed over to the new storage, which replays the rest of the log (`legacy`).
+ * handed over to the new storage, which replays the rest of the log (`carriedState`).
  */
 import { hexZxid, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -30,13 +30,13 @@ import { type HistoryDone, type HistoryRange, LogHistory } from './log-history.t
 import { LogTruncation } from './log-truncation.ts';
 import { Recovery, type RecoverySummary } from './recovery.ts';
 import { SnapshotInstall } from './snapshot-install.ts';
-import type { StorageEvents, StorageLegacy, TruncateEvents } from './storage-events.ts';
+import type { CarriedStorage, StorageEvents, TruncateEvents } from './storage-events.ts';
 import { TxnLog } from './txn-log.ts';
 import { type NewestSnapshotFile, Upkeep } from './upkeep.ts';
 
 export type { HistoryDone, HistoryRange } from './log-history.ts';
 export type { RecoverySummary } from './recovery.ts';
-export type { StorageEvents, StorageLegacy } from './storage-events.ts';
+export type { CarriedStorage, StorageEvents } from './storage-events.ts';
 
 type StoragePhase =
   /** Nothing has been recovered. */
@@ -58,7 +58,7 @@ export class Storage {
   /** The role that currently owns this storage. */
   #owner: DurabilityEvents | null = null;
   /** The state that recovery starts from; null: only what is on disk. */
-  #legacy: StorageLegacy | null;
+  #carriedState: CarriedStorage | null;
   readonly #logFiles: LogFiles;
   readonly #history: LogHistory;
   readonly #epochs: EpochWrites;
@@ -77,18 +77,18 @@ export class Storage {
   #exchange: (() => void) | null = null;
   #install: SnapshotInstall | null = null;
 
-  /** @param legacy of the previous storage, which was stopped with `keepsHold` */
+  /** @param carriedState of the previous storage, which was stopped with `keepsHold` */
   constructor(
     ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'clock' | 'random' | 'trace'>,
     options: CoreOptions,
     events: StorageEvents,
-    legacy: StorageLegacy | null = null,
+    carriedState: CarriedStorage | null = null,
   ) {
     this.#ports = ports;
     this.#options = options;
     this.#events = events;
-    this.#legacy = legacy;
-    this.#logFiles = legacy?.logFiles ?? new LogFiles();
+    this.#carriedState = carriedState;
+    this.#logFiles = carriedState?.logFiles ?? new LogFiles();
     this.#upkeep = new Upkeep(ports, options, {
       onSnapshotBegins: () => this.#log.roll(),
       onLogsPurged: (names) => this.#logFiles.forget(names),
@@ -132,21 +132,21 @@ export class Storage {
           'forceSync is off: writes are acknowledged before they are durable, and a power cut loses the last of them',
       });
     }
-    const legacy = this.#legacy;
+    const carriedState = this.#carriedState;
     // Released, so that a database replaced by a truncation or a leader's snapshot can be collected.
-    this.#legacy = null;
-    this.#recover(options.isHeld, legacy, (database, summary, history) => {
+    this.#carriedState = null;
+    this.#recover(options.isHeld, carriedState, (database, summary, history) => {
       if (this.#options.ensemble === null) this.allowSnapshots();
       this.#events.onRecovered(database, summary, history);
     });
   }
 
-  #recover(isHeld: boolean, legacy: StorageLegacy | null, onRecovered: StorageEvents['onRecovered']): void {
+  #recover(isHeld: boolean, carriedState: CarriedStorage | null, onRecovered: StorageEvents['onRecovered']): void {
     this.#phase = 'recovering';
     new Recovery(
       this.#ports,
       this.#options,
-      { isHeld, logFiles: this.#logFiles, legacy, mark: this.#mark },
+      { isHeld, logFiles: this.#logFiles, carriedState, mark: this.#mark },
       {
         onDatabaseRecovered: (database, summary, history) => {
           if (this.#follow(database, summary, history)) onRecovered(database, summary, history);
@@ -355,7 +355,7 @@ export class Storage {
    * replaced, when the disk has failed, or when the database has txns that are not in the log, as for an observer that
    * does not log: then everything is read from the disk.
    */
-  get legacy(): StorageLegacy | null {
+  get carriedState(): CarriedStorage | null {
     assert(this.#phase === 'stopped', 'a stopped storage hands over its state');
     const database = this.#database;
     if (database === null || this.#hasFailed || !this.#stopping?.isWhole) return null;

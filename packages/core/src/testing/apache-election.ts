@@ -200,7 +200,7 @@ export class ApacheElection {
       leader,
       historyEpoch: peerEpoch,
       historyZxid: zxid,
-      judgesPromises: false,
+      checksPromises: false,
       round: this.round,
       supporters,
     });

@@ -24,7 +24,7 @@ export interface EnsembleEvents {
   onSent?(from: number, to: number, notification: ElectionNotification): void;
   onDecided?(id: number, decision: Decision): void;
   onDecisionLost?(id: number): void;
-  onConfigHeard?(id: number, configText: string): void;
+  onConfigReceived?(id: number, configText: string): void;
   /** After every event. */
   onStep?(): void;
 }
@@ -239,7 +239,7 @@ export class ElectionEnsemble {
       keptOut: () => {},
       outranked: () => {},
       decisionLost: () => this.#told.push(() => this.#events.onDecisionLost?.(id)),
-      configHeard: (_from, text) => this.#told.push(() => this.#events.onConfigHeard?.(id, text)),
+      configReceived: (_from, text) => this.#told.push(() => this.#events.onConfigReceived?.(id, text)),
     };
     const { clock, electorate } = this;
     if (this.isApache(id)) return new ApacheElection(id, clock, electorate, effects);

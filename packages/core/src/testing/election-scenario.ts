@@ -166,7 +166,7 @@ class Player {
         );
       },
       onDecisionLost: (id) => this.#say(id, 'decided in vain'),
-      onConfigHeard: (id, text) => this.#say(id, `hears of another configuration: ${text}`),
+      onConfigReceived: (id, text) => this.#say(id, `hears of another configuration: ${text}`),
     });
     this.#ensemble = ensemble;
     return ensemble;

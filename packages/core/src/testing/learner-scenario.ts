@@ -99,7 +99,7 @@ class Player {
         return;
       }
       default:
-        this.#server.hear(...parsePackets(word, rest));
+        this.#server.receive(...parsePackets(word, rest));
     }
   }
 

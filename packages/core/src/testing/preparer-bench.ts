@@ -64,7 +64,7 @@ export class PreparerBench {
     );
   }
 
-  /** @param count as in `PrepareSteps.goOn`; in between the oldest txn in flight is applied */
+  /** @param count as in `PrepareSteps.advance`; in between the oldest txn in flight is applied */
   multi(
     ops: readonly MultiOp[],
     sessionId = 7n,
@@ -84,7 +84,7 @@ export class PreparerBench {
 
   #finish(steps: PrepareSteps, count: number): Txn {
     for (;;) {
-      const txn = steps.goOn(count);
+      const txn = steps.advance(count);
       if (txn !== null) return txn;
       if (this.#inFlight.length > 0) this.#applyOldest();
     }

@@ -27,7 +27,7 @@ import { ADLER_START, adler32 } from '../storage/adler32.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import type { RecoverySummary } from '../storage/recovery.ts';
 import { Storage } from '../storage/storage.ts';
-import type { StorageEvents, StorageLegacy } from '../storage/storage-events.ts';
+import type { CarriedStorage, StorageEvents } from '../storage/storage-events.ts';
 import { Database } from '../tree/database.ts';
 import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
@@ -81,14 +81,14 @@ export class StorageHost {
   #nextZxid = 0;
 
   /**
-   * @param legacy of the previous host, with the same disk
+   * @param carriedState of the previous host, with the same disk
    * @param scans null: no other thread
    */
   constructor(
     disk: MemoryDisk = new MemoryDisk(),
     options: Partial<CoreOptions> = {},
     random: Random = new Dice(1),
-    legacy: StorageLegacy | null = null,
+    carriedState: CarriedStorage | null = null,
     scans: FileScans | null = null,
   ) {
     this.disk = disk;
@@ -114,7 +114,7 @@ export class StorageHost {
       },
     };
     const ports = { disk, snapshotCodec: new TestCodec(disk), scans, clock: this.clock, random, trace };
-    this.storage = new Storage(ports, this.options, events, legacy);
+    this.storage = new Storage(ports, this.options, events, carriedState);
     this.storage.reportTo({
       onLogSynced: (durable) => {
         this.durable = durable;

@@ -18,7 +18,7 @@ export class TestElection {
   readonly election: Election;
   readonly electorate: Electorate;
   readonly decisions: Decision[] = [];
-  readonly configsHeard: string[] = [];
+  readonly configsReceived: string[] = [];
   /** Leaders that it was told not to follow, and candidates with a later history than this leader's. */
   readonly keptOut: string[] = [];
   readonly outranked: string[] = [];
@@ -40,7 +40,7 @@ export class TestElection {
       },
       keptOut: (leader, leaderEpoch) => this.keptOut.push(`of epoch ${leaderEpoch}: ${leader}`),
       outranked: (serverId, historyEpoch) => this.outranked.push(`by epoch ${historyEpoch}: ${serverId}`),
-      configHeard: (_from, text) => this.configsHeard.push(text),
+      configReceived: (_from, text) => this.configsReceived.push(text),
     });
     for (const id of peers) {
       if (id === serverId) continue;

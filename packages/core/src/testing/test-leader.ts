@@ -45,7 +45,7 @@ export class TestLeader {
   /** The membership in each NEWLEADER. */
   readonly namedMemberships: (string | null)[] = [];
   /** Epochs of the histories of candidates in elections. */
-  readonly heardVotes: Map<number, number> = new Map([1, 2, 3, 4, 5].map((id) => [id, 1]));
+  readonly peerVotes: Map<number, number> = new Map([1, 2, 3, 4, 5].map((id) => [id, 1]));
   /** Called during effects in which a host may propose. */
   onServing: () => void = () => {};
   /** Learners whose links accept nothing more for now. */
@@ -123,7 +123,7 @@ export class TestLeader {
         acceptedEpoch: onDisk(acceptedEpoch),
         tail,
       },
-      heardVotes: { historyEpochOf: (id) => this.heardVotes.get(id) ?? null },
+      peerVotes: { historyEpochOf: (id) => this.peerVotes.get(id) ?? null },
       effects: this.#effects(),
       needSnapshot,
     });

@@ -43,7 +43,7 @@ export interface TestLearnerShape {
   readonly isCounted: boolean;
   /** null: the epoch of the learner's own history. */
   readonly leaderHistoryEpoch: number | null;
-  readonly leaderJudgesPromises: boolean;
+  readonly leaderChecksPromises: boolean;
   readonly lastZxid: Zxid;
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
@@ -77,11 +77,11 @@ export class TestLearner implements LearnerEffects {
     currentEpoch = 0,
     isCounted = true,
     leaderHistoryEpoch = null,
-    leaderJudgesPromises = true,
+    leaderChecksPromises = true,
   }: Partial<TestLearnerShape> = {}) {
     const limits = { tickTimeMs: TICK_MS, initLimit: INIT_LIMIT, syncLimit: SYNC_LIMIT, leaseMs: 0 };
     const rest = { epochTxnsMax: 1000, commitLogCount: 500, txnBytesMax: 1_000_000, configVersion: ZXID_ZERO };
-    this.#options = { serverId: 2, kind, logsInforms, isCounted, leaderJudgesPromises, ...limits, ...rest };
+    this.#options = { serverId: 2, kind, logsInforms, isCounted, leaderChecksPromises, ...limits, ...rest };
     this.#leaderHistoryEpoch = leaderHistoryEpoch;
     this.disk = new LearnerDisk({ lastZxid, acceptedEpoch, currentEpoch }, log);
     this.learner = this.#makeLearner();
@@ -98,7 +98,7 @@ export class TestLearner implements LearnerEffects {
   }
 
   /** A packet arrives. */
-  hear(...packets: readonly LeaderPacket[]): void {
+  receive(...packets: readonly LeaderPacket[]): void {
     this.#kept.push(...packets);
     this.#deliver();
   }
@@ -131,18 +131,18 @@ export class TestLearner implements LearnerEffects {
   /** Up to the point where the leader's history begins, by DIFF, in this epoch. */
   beginDiff(epoch: number, leader: LeaderPacket = leaderInfo(epoch)): void {
     this.learner.onConnected();
-    this.hear(leader);
+    this.receive(leader);
     this.diskDoesAll();
-    this.hear({ type: PacketType.diff, zxid: this.disk.lastZxid });
+    this.receive({ type: PacketType.diff, zxid: this.disk.lastZxid });
     this.diskDoesAll();
   }
 
   /** Up to the point where clients are served, with nothing new in the leader's history. */
   synchronize(epoch: number, leader: LeaderPacket = leaderInfo(epoch)): void {
     this.beginDiff(epoch, leader);
-    this.hear(newLeader(epoch));
+    this.receive(newLeader(epoch));
     this.diskDoesAll();
-    this.hear({ type: PacketType.upToDate });
+    this.receive({ type: PacketType.upToDate });
   }
 
   /** All requests since the last call. */

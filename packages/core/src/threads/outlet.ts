@@ -82,7 +82,7 @@ export class Outlet {
   flush(): void {
     this.#publish();
     while (this.#isFull) {
-      const isAllGone = this.#goOn();
+      const isAllGone = this.#advance();
       // While something waits for room, the other side must see what there is to take.
       this.#publish();
       if (!isAllGone && this.#writer.awaitRoom()) return;
@@ -99,7 +99,7 @@ export class Outlet {
   }
 
   /** @returns true when nothing is waiting */
-  #goOn(): boolean {
+  #advance(): boolean {
     for (let next = this.#kept.peek(); next !== undefined; next = this.#kept.peek()) {
       const { kind, connection, bytes, number } = next;
       if (!this.#writer.hasRoom(number === null ? bytes.length : NUMBER_BYTES)) return false;

@@ -36,7 +36,7 @@ export class ChildNames implements TreeObserver {
   }
 
   /** Visits up to `count` children. @returns true when all have been written */
-  goOn(count: number): boolean {
+  advance(count: number): boolean {
     const { table } = this.#state;
     for (let i = 0; i < count && this.#next !== NO_ZNODE; i++) {
       const child = this.#next;

@@ -65,7 +65,7 @@ describe('a fresh tree', () => {
     expect(childrenOf(tree, '/zookeeper').sort()).toEqual(['config', 'quota']);
     expect(tree.descendantCount).toBe(3);
     const count = new DescendantCount(tree.state, tree.znodes.find('/zookeeper'), tree.lastZxid);
-    expect(count.goOn(10)).toBe(true);
+    expect(count.advance(10)).toBe(true);
     expect(count.count).toBe(2);
   });
 

@@ -128,21 +128,21 @@ export class DataTree {
     if (steps === null) return null;
     this.quotas.onTxn(header.time);
     let result: ApplyResult | null = null;
-    const goOn = (count: number): ApplyResult | null => {
+    const advance = (count: number): ApplyResult | null => {
       if (result !== null) return result;
-      result = steps.goOn(count);
+      result = steps.advance(count);
       if (result === null) return null;
       this.#unfinished = null;
       this.#onApplied(header.zxid);
       return result;
     };
-    this.#unfinished = { goOn };
+    this.#unfinished = { advance };
     return this.#unfinished;
   }
 
   /** Completes a partly applied txn, for callers that need the tree of a single zxid. */
   settle(): void {
-    this.#unfinished?.goOn(Number.POSITIVE_INFINITY);
+    this.#unfinished?.advance(Number.POSITIVE_INFINITY);
   }
 
   /** Applies a plain create from the log, without any events. @returns false when it must be decoded */

@@ -30,7 +30,7 @@ export class DescendantCount implements TreeObserver {
   }
 
   /** Visits up to `count` znodes. @returns true when all have been counted */
-  goOn(count: number): boolean {
+  advance(count: number): boolean {
     const { table } = this.#state;
     for (let i = 0; i < count && this.#next !== NO_ZNODE; i++) {
       const z = this.#next;

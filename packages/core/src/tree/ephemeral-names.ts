@@ -32,7 +32,7 @@ export class EphemeralNames implements TreeObserver {
   }
 
   /** Visits up to `count` of them. @returns true when all have been written */
-  goOn(count: number): boolean {
+  advance(count: number): boolean {
     for (let i = 0; i < count; i++) {
       const next = this.#owned.next();
       if (next.done === true) {

@@ -131,12 +131,12 @@ describe('usage of many znodes', () => {
     setQuota('/a', 'count=-1,bytes=-1=;countHardLimit=1');
     expect(textOf(STATS)).toBe('count=0,bytes=0');
     expect(tree.quotas.check('/a/b', 0, 1)).toBe('ok');
-    tree.quotas.goOn();
+    tree.quotas.advance();
     create('/a/new', '12345');
     apply({ type: OpCode.setData, path: '/a/0', data: null, version: 1 });
     apply({ type: OpCode.delete, path: '/a/9999' });
     expect(tree.quotas.isCounting).toBe(true);
-    while (tree.quotas.isCounting) tree.quotas.goOn();
+    while (tree.quotas.isCounting) tree.quotas.advance();
     expect(textOf(STATS)).toBe('count=10001,bytes=10003');
     expect(tree.quotas.check('/a/b', 0, 1)).toEqual({ path: '/a', limit: 'count' });
     create('/a/newer', '1');
@@ -153,7 +153,7 @@ describe('usage of many znodes', () => {
       setQuota(`/a/${i}`, 'count=1000000,bytes=-1');
     }
     expect(tree.state.observers.size).toBeLessThanOrEqual(1);
-    for (let i = 0; i < 4; i++) tree.quotas.goOn();
+    for (let i = 0; i < 4; i++) tree.quotas.advance();
     expect(tree.quotas.isCounting).toBe(false);
     expect(textOf(STATS)).toBe('count=5001,bytes=5000');
     expect(textOf('/zookeeper/quota/a/99/zookeeper_stats')).toBe('count=1,bytes=1');
@@ -180,7 +180,7 @@ describe('usage of many znodes', () => {
     for (let i = 0; i < 5000; i++) apply({ type: OpCode.delete, path: `/a/${i}` });
     apply({ type: OpCode.delete, path: '/a' });
     create('/a', '123');
-    while (tree.quotas.isCounting) tree.quotas.goOn();
+    while (tree.quotas.isCounting) tree.quotas.advance();
     create('/a/b', '1');
     expect(textOf(STATS)).toBe('count=2,bytes=4');
   });
@@ -192,7 +192,7 @@ describe('usage of many znodes', () => {
     apply({ type: OpCode.delete, path: '/a' });
     create('/b', '123');
     create('/b/c', '4');
-    while (tree.quotas.isCounting) tree.quotas.goOn();
+    while (tree.quotas.isCounting) tree.quotas.advance();
     expect(textOf(STATS)).toBe('count=0,bytes=0');
     expect(tree.state.observers.size).toBe(0);
   });

@@ -64,13 +64,13 @@ export class Quotas {
     return this.#paths.size > 0 || this.isCounting;
   }
 
-  /** True while `goOn` has something to do. */
+  /** True while `advance` has something to do. */
   get isCounting(): boolean {
     return this.#uncounted.size > 0;
   }
 
   /** Called in every turn: continues counting. */
-  goOn(): void {
+  advance(): void {
     this.#stepsLeft = STEPS_PER_TURN;
     if (!this.isCounting) return;
     for (const path of this.#uncounted) {
@@ -212,7 +212,7 @@ export class Quotas {
   #count(quotaPath: string): void {
     const { table } = this.#state;
     this.#counting ??= new UsageCount(this.#state, table.find(quotaPath === '' ? '/' : quotaPath));
-    this.#stepsLeft = this.#counting.goOn(this.#stepsLeft);
+    this.#stepsLeft = this.#counting.advance(this.#stepsLeft);
     if (!this.#counting.isDone) return;
     this.#setUsage(quotaPath, this.#counting);
     this.#countNoMore(quotaPath);

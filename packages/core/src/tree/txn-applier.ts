@@ -81,7 +81,7 @@ export class TxnApplier {
       case OpCode.multi:
         return this.#multi(header, txn, events, prepared);
       case OpCode.closeSession:
-        return new CloseSessionSteps(this, header, txn, events).goOn(Number.POSITIVE_INFINITY)!;
+        return new CloseSessionSteps(this, header, txn, events).advance(Number.POSITIVE_INFINITY)!;
       case OpCode.error:
         return { error: txn.error as ErrorCode, znode: NO_ZNODE, parts: null };
       case OpCode.check:
@@ -225,7 +225,7 @@ export class TxnApplier {
       }
       return { error, znode: NO_ZNODE, parts };
     }
-    return new MultiSteps(this, header, txn, events, prepared).goOn(Number.POSITIVE_INFINITY)!;
+    return new MultiSteps(this, header, txn, events, prepared).advance(Number.POSITIVE_INFINITY)!;
   }
 
   /** −1, from logs that do not contain it, means one more. */

@@ -12,7 +12,7 @@ export interface TxnSteps {
    *
    * @returns the txn's result; null while changes remain
    */
-  goOn(count: number): ApplyResult | null;
+  advance(count: number): ApplyResult | null;
 }
 
 /** Operations that the steps use. */
@@ -48,7 +48,7 @@ export class MultiSteps implements TxnSteps {
     this.#prepared = prepared;
   }
 
-  goOn(count: number): ApplyResult | null {
+  advance(count: number): ApplyResult | null {
     const { txns } = this.#txn;
     const parts = this.#parts;
     const applier = this.#applier;
@@ -93,7 +93,7 @@ export class CloseSessionSteps implements TxnSteps {
     this.#owned = applier.ownedBy(header.sessionId).values();
   }
 
-  goOn(count: number): ApplyResult | null {
+  advance(count: number): ApplyResult | null {
     this.#allowance.renew(count);
     for (;;) {
       if (this.#at === this.#paths.length) {

@@ -69,12 +69,12 @@ test('usage counted in steps is that at the time of the last step', () => {
         bench.count = count;
         let isGone = !wasThere;
         for (const each of during) {
-          if (each.kind === 'step') count.goOn(each.count);
+          if (each.kind === 'step') count.advance(each.count);
           else bench.change(each);
           isGone ||= tree.znodes.find(top) === 0;
           if (count.isDone) break;
         }
-        count.goOn(1000);
+        count.advance(1000);
         expect(count.isDone).toBe(true);
         expect({ count: count.count, bytes: count.bytes }).toEqual(isGone ? { count: 0, bytes: 0 } : bench.usage(top));
         expect(tree.state.observers.size).toBe(0);

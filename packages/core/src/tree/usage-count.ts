@@ -31,7 +31,7 @@ export class UsageCount implements TreeObserver {
   }
 
   /** Visits up to `steps` znodes. @returns how many of these steps are left */
-  goOn(steps: number): number {
+  advance(steps: number): number {
     const { table } = this.#state;
     let left = steps;
     for (; left > 0 && this.#next !== NO_ZNODE; left--) {

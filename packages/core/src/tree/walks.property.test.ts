@@ -94,9 +94,9 @@ test('names and counts are those at the start of a walk, whatever is created and
         const walks = new Set([children, count, ephemerals]);
         for (const step of during) {
           if (step.kind !== 'step') bench.change(step);
-          else for (const walk of walks) if (walk.goOn(step.count)) walks.delete(walk);
+          else for (const walk of walks) if (walk.advance(step.count)) walks.delete(walk);
         }
-        for (const walk of walks) while (!walk.goOn(3));
+        for (const walk of walks) while (!walk.advance(3));
         expect(namesIn(children.chunks).sort()).toEqual(expected.children);
         expect(namesIn(ephemerals.chunks).sort()).toEqual(expected.ephemerals);
         expect(count.count).toBe(expected.count);

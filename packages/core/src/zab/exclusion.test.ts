@@ -25,9 +25,9 @@ describe('a learner whose history is of a later epoch than its leader’s', () =
   test.each(['snap', 'trunc'] as const)('accepts a %s from a leader whose history is of its own epoch', (name) => {
     const one = make({ leaderHistoryEpoch: 3 });
     one.learner.onConnected();
-    one.hear(leaderInfo(4));
+    one.receive(leaderInfo(4));
     one.diskDoesAll();
-    one.hear({ type: PacketType[name], zxid: name === 'snap' ? makeZxid(1, 1) : makeZxid(3, 1) });
+    one.receive({ type: PacketType[name], zxid: name === 'snap' ? makeZxid(1, 1) : makeZxid(3, 1) });
     if (name === 'snap') one.snapshotArrives();
     one.diskDoesAll();
     expect(one.learner.phase).toBe('catching-up');
@@ -42,7 +42,7 @@ describe('a learner that has promised a later epoch than its leader’s', () => 
   ])('reports it when waiting does not help: epoch %d', (acceptedEpoch, exclusion) => {
     const one = make({ acceptedEpoch });
     one.learner.onConnected();
-    one.hear(leaderInfo(3));
+    one.receive(leaderInfo(3));
     expect(stopReason(one)).toBe(`the leader is of epoch 3, but this server has accepted epoch ${acceptedEpoch}`);
     if (exclusion === null) expect(one.learner.exclusion).toBeNull();
     else expect(one.learner.exclusion).toMatch(exclusion);
@@ -62,11 +62,11 @@ describe('a promise that nothing confirms', () => {
     ['sent to one that checks promises', 1_000_000, 3, true],
     ['sent to one whose epoch is as late', 1_000_000, 1_000_000, false],
     ['sent when elections can have advanced that far', 3 + EPOCHS_FAR, 3, false],
-  ])('is %s', (_what, acceptedEpoch, leaderHistoryEpoch, leaderJudgesPromises) => {
-    const one = make({ acceptedEpoch, leaderHistoryEpoch, leaderJudgesPromises });
+  ])('is %s', (_what, acceptedEpoch, leaderHistoryEpoch, leaderChecksPromises) => {
+    const one = make({ acceptedEpoch, leaderHistoryEpoch, leaderChecksPromises });
     one.learner.onConnected();
     const isKept = one.learner.exclusion !== null;
-    expect(isKept).toBe(!leaderJudgesPromises && acceptedEpoch - leaderHistoryEpoch > EPOCHS_FAR);
+    expect(isKept).toBe(!leaderChecksPromises && acceptedEpoch - leaderHistoryEpoch > EPOCHS_FAR);
     expect(one.takeSent()).toHaveLength(isKept ? 0 : 1);
   });
 });
@@ -75,7 +75,7 @@ describe('LEADERINFO', () => {
   test('is believed up to the epoch that elections can have reached', () => {
     const one = make();
     one.learner.onConnected();
-    one.hear(leaderInfo(3 + EPOCHS_FAR));
+    one.receive(leaderInfo(3 + EPOCHS_FAR));
     one.diskDoesAll();
     expect(one.disk.acceptedEpoch).toBe(3 + EPOCHS_FAR);
   });
@@ -83,7 +83,7 @@ describe('LEADERINFO', () => {
   test('is not accepted when its epoch is too far ahead', () => {
     const one = make();
     one.learner.onConnected();
-    one.hear(leaderInfo(4 + EPOCHS_FAR));
+    one.receive(leaderInfo(4 + EPOCHS_FAR));
     expect(stopReason(one)).toMatch(/Is the file acceptedEpoch of the leader damaged\?/);
     expect(one.learner.exclusion).toMatch(/^this server stays out: the leader is of epoch 65540/);
     expect(one.disk.acceptedEpoch).toBe(3);
@@ -92,7 +92,7 @@ describe('LEADERINFO', () => {
   test('is believed by a new server when a quorum reports that epoch of the leader', () => {
     const one = new TestLearner({ leaderHistoryEpoch: 900_000 });
     one.learner.onConnected();
-    one.hear(leaderInfo(900_000));
+    one.receive(leaderInfo(900_000));
     one.diskDoesAll();
     expect(one.disk.acceptedEpoch).toBe(900_000);
   });

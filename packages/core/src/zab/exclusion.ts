@@ -37,11 +37,11 @@ type OwnHistory = Pick<History, 'lastZxid' | 'currentEpoch' | 'acceptedEpoch'>;
 
 /** Why nothing may be sent to this leader, human-readable; null when this server may follow it. */
 export function findOwnRefusal(
-  { leaderHistoryEpoch, leaderJudgesPromises }: LearnerOptions,
+  { leaderHistoryEpoch, leaderChecksPromises }: LearnerOptions,
   { acceptedEpoch, currentEpoch, lastZxid }: OwnHistory,
 ): string | null {
   const older = findOlderHistory('its leader', leaderHistoryEpoch, currentEpoch);
-  if (older !== null || leaderJudgesPromises) return older;
+  if (older !== null || leaderChecksPromises) return older;
   const isBorneOut = acceptedEpoch - Math.max(epochOf(lastZxid), leaderHistoryEpoch) <= EPOCHS_FAR;
   return isBorneOut ? null : findLaterPromise(acceptedEpoch, leaderHistoryEpoch);
 }

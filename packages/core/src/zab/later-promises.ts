@@ -12,7 +12,7 @@
  * This does not apply to a voter whose history is of a later epoch: making way for its promise would replace its
  * history.
  */
-import type { HeardVotes } from './leader-host.ts';
+import type { PeerVotes } from './leader-host.ts';
 import type { LearnerPeer } from './learner-peer.ts';
 import { isLeadBelieved } from './promises.ts';
 
@@ -25,12 +25,12 @@ export interface Reign {
 }
 
 export class LaterPromises {
-  readonly #heardVotes: HeardVotes;
+  readonly #peerVotes: PeerVotes;
   /** A voter needs a new epoch, having accepted one later than ours: this server accepts that one first. */
   #pendingEpochBump: { readonly accepted: number; readonly reason: string } | null = null;
 
-  constructor(heardVotes: HeardVotes) {
-    this.#heardVotes = heardVotes;
+  constructor(peerVotes: PeerVotes) {
+    this.#peerVotes = peerVotes;
   }
 
   /** Why this leader is to hand over once it has accepted the same epoch; null while there is no reason. */
@@ -40,7 +40,7 @@ export class LaterPromises {
 
   /** @returns true when this leader makes way: it is to accept that epoch now */
   maybeBump(peer: LearnerPeer, accepted: number, { epoch, ledMs, syncLimitMs }: Reign): boolean {
-    const historyEpoch = peer.outlastsOlderEpochs ? epoch : this.#heardVotes.historyEpochOf(peer.serverId);
+    const historyEpoch = peer.outlastsOlderEpochs ? epoch : this.#peerVotes.historyEpochOf(peer.serverId);
     const isMerePromise = historyEpoch !== null && historyEpoch <= epoch;
     if (!isMerePromise || ledMs === null) return false;
     if (!isLeadBelieved(accepted - epoch, ledMs, syncLimitMs)) return false;

@@ -7,7 +7,7 @@ import { LeadConfirmation } from './lead-confirmation.ts';
 import { LeaderBroadcast } from './leader-broadcast.ts';
 import { LeaderEpoch } from './leader-epoch.ts';
 import { LeaderFormation } from './leader-formation.ts';
-import type { HeardVotes, LeaderEffects, LeaderMembership } from './leader-host.ts';
+import type { LeaderEffects, LeaderMembership, PeerVotes } from './leader-host.ts';
 import { LeaderPhases } from './leader-phases.ts';
 import { LearnerAdmission } from './learner-admission.ts';
 import { LearnerFeed } from './learner-feed.ts';
@@ -24,7 +24,7 @@ export interface LeaderParts {
   readonly membership: LeaderMembership;
   /** This server's own. */
   readonly history: History;
-  readonly heardVotes: HeardVotes;
+  readonly peerVotes: PeerVotes;
   readonly effects: LeaderEffects;
   /** See `CatchUp`. */
   readonly needSnapshot?: Set<number> | undefined;
@@ -55,14 +55,14 @@ export interface LeaderAssembly {
 }
 
 export function assembleLeader(parts: LeaderParts, events: LeaderPartEvents): LeaderAssembly {
-  const { options, clock, electorate, membership, history, heardVotes, effects, needSnapshot = new Set() } = parts;
+  const { options, clock, electorate, membership, history, peerVotes, effects, needSnapshot = new Set() } = parts;
   const { serverId, tickTimeMs } = options;
   const initMs = options.initLimit * tickTimeMs;
   const close = (peer: LearnerPeer, reason: string): void => events.close(peer, reason);
   const stepDown = (reason: string): void => events.stepDown(reason);
 
   const phases = new LeaderPhases(clock, initMs);
-  const epoch = new LeaderEpoch(options, phases, electorate, history, heardVotes, effects);
+  const epoch = new LeaderEpoch(options, phases, electorate, history, peerVotes, effects);
   const peers = new LearnerPeers();
   const proposals = new Proposals(serverId, electorate, history, options.commitLogCount);
   const feed = new LearnerFeed(peers, proposals, effects, membership);

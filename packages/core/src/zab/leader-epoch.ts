@@ -2,7 +2,7 @@ import type { Durable } from '../base/durable.ts';
 import type { Electorate } from '../election/electorate.ts';
 import type { History } from './history.ts';
 import { findOutranking, LaterPromises, type Reign } from './later-promises.ts';
-import type { HeardVotes, LeaderEffects } from './leader-host.ts';
+import type { LeaderEffects, PeerVotes } from './leader-host.ts';
 import type { LeaderPhases } from './leader-phases.ts';
 import type { LearnerPeer } from './learner-peer.ts';
 import { findExcess, Promises } from './promises.ts';
@@ -25,14 +25,14 @@ export class LeaderEpoch {
     phases: LeaderPhases,
     electorate: Electorate,
     history: History,
-    heardVotes: HeardVotes,
+    peerVotes: PeerVotes,
     effects: Pick<LeaderEffects, 'acceptEpoch' | 'staysOut'>,
   ) {
     this.#options = options;
     this.#phases = phases;
     this.#effects = effects;
     this.#promises = new Promises(options.serverId, electorate, history);
-    this.#laterPromises = new LaterPromises(heardVotes);
+    this.#laterPromises = new LaterPromises(peerVotes);
   }
 
   /** −1 until it is chosen. */

@@ -13,7 +13,7 @@ import type { Committed } from './committed.ts';
 export type LinkId = number;
 
 /** What servers have reported about themselves in elections. */
-export interface HeardVotes {
+export interface PeerVotes {
   /** Epoch of the history with which a server last stood for election; null if unknown. */
   historyEpochOf(serverId: number): number | null;
 }

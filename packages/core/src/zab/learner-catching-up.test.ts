@@ -11,20 +11,20 @@ describe('synchronization', () => {
   ] as const)('the first packet of the leader is reported (%s)', (type, mode) => {
     const one = makeLearner();
     one.learner.onConnected();
-    one.hear(leaderInfo(2));
+    one.receive(leaderInfo(2));
     one.diskDoesAll();
     expect(one.synchronizations).toEqual([]);
-    one.hear({ type, zxid: z(1, 2) });
+    one.receive({ type, zxid: z(1, 2) });
     expect(one.synchronizations).toEqual([{ mode, zxid: z(1, 2) }]);
   });
 
   test('nothing is processed until the history is ready', () => {
     const one = makeLearner();
     one.learner.onConnected();
-    one.hear(leaderInfo(2));
+    one.receive(leaderInfo(2));
     one.diskDoesAll();
     one.takeAsked();
-    one.hear({ type: PacketType.trunc, zxid: z(1, 2) }, proposal(z(1, 3)), newLeader(2));
+    one.receive({ type: PacketType.trunc, zxid: z(1, 2) }, proposal(z(1, 3)), newLeader(2));
     expect(one.takeAsked().map(({ kind }) => kind)).toEqual(['pause', 'truncate']);
     expect(one.learner.phase).toBe('preparing');
     one.finishChange();
@@ -35,15 +35,15 @@ describe('synchronization', () => {
   test('a truncation that ends too early ends the role, and the next one reports where this server is', () => {
     const one = makeLearner();
     one.learner.onConnected();
-    one.hear(leaderInfo(2));
+    one.receive(leaderInfo(2));
     one.diskDoesAll();
-    one.hear({ type: PacketType.trunc, zxid: z(1, 2) });
+    one.receive({ type: PacketType.trunc, zxid: z(1, 2) });
     one.disk.change = { what: 'truncated', base: ZXID_ZERO, log: [z(1, 1)] };
     one.finishChange();
     expect(stopReason(one)).toBe('the log cannot be truncated to 0x100000002: it ends with 0x100000001 now');
     one.restart();
     one.learner.onConnected();
-    one.hear(leaderInfo(3));
+    one.receive(leaderInfo(3));
     one.diskDoesAll();
     expect(one.takeSent().at(-1)).toMatchObject({ type: PacketType.ackEpoch, zxid: z(1, 1) });
   });
@@ -66,7 +66,7 @@ describe('synchronization', () => {
     ['HANDOVER', [{ type: PacketType.handOver, zxid: z(1, 3) }], /HANDOVER out of turn/],
   ] as const)('%s ends the role', (_what, packets, reason) => {
     const one = catchingUp();
-    one.hear(...packets);
+    one.receive(...packets);
     expect(stopReason(one)).toMatch(reason);
   });
 
@@ -79,23 +79,23 @@ describe('synchronization', () => {
   ] as const)('an invalid start ends the role: %j', (packet, reason) => {
     const one = makeLearner();
     one.learner.onConnected();
-    one.hear(leaderInfo(2));
+    one.receive(leaderInfo(2));
     one.diskDoesAll();
-    one.hear(packet);
+    one.receive(packet);
     expect(stopReason(one)).toMatch(reason);
   });
 
   test('the first packet behind ACKEPOCH is the ACK of NEWLEADER, then come the ACKs of what is not committed', () => {
     const one = catchingUp();
-    one.hear(proposal(z(1, 4)), commit(z(1, 4)), proposal(z(2, 1)), proposal(z(2, 2)), newLeader(2), PING);
-    one.hear(proposal(z(2, 3)));
+    one.receive(proposal(z(1, 4)), commit(z(1, 4)), proposal(z(2, 1)), proposal(z(2, 2)), newLeader(2), PING);
+    one.receive(proposal(z(2, 3)));
     one.diskDoesAll();
     expect(one.takeAcks()).toEqual([z(2, 0), z(2, 1), z(2, 2), z(2, 3)]);
   });
 
   test('a proposal behind NEWLEADER need not be durable for its ACK', () => {
     const one = catchingUp();
-    one.hear(proposal(z(1, 4)), newLeader(2), proposal(z(2, 1)));
+    one.receive(proposal(z(1, 4)), newLeader(2), proposal(z(2, 1)));
     one.disk.sync(one.learner, 1);
     one.disk.finishEpoch(one.learner);
     expect(one.takeAcks()).toEqual([z(2, 0), z(1, 4)]);
@@ -105,9 +105,9 @@ describe('synchronization', () => {
 
   test('clients are served once everything committed at UPTODATE is reported as committed', () => {
     const one = catchingUp();
-    one.hear(newLeader(2));
+    one.receive(newLeader(2));
     one.diskDoesAll();
-    one.hear(proposal(z(2, 1)), commit(z(2, 1)), UPTODATE, proposal(z(2, 2)), commit(z(2, 2)));
+    one.receive(proposal(z(2, 1)), commit(z(2, 1)), UPTODATE, proposal(z(2, 2)), commit(z(2, 2)));
     one.takeAsked();
     expect(one.learner.phase).toBe('finishing');
     one.disk.sync(one.learner, 1);

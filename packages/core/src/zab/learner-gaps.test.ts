@@ -18,7 +18,7 @@ describe('a zxid that an Apache leader has skipped', () => {
 
   test('is logged as a placeholder in front of the next txn, and never acknowledged', () => {
     const one = synchronized();
-    one.hear(proposal(z(2, 1)), proposal(z(2, 4)));
+    one.receive(proposal(z(2, 1)), proposal(z(2, 4)));
     const asked = one.takeAsked();
     expect(asked.filter(({ kind }) => kind === 'append')).toEqual(
       [1, 2, 3, 4].map((n) => ({ kind: 'append', zxid: z(2, n) })),
@@ -26,21 +26,21 @@ describe('a zxid that an Apache leader has skipped', () => {
     expect(asked).toContainEqual({ kind: 'filled', first: z(2, 2), last: z(2, 3) });
     one.diskDoesAll();
     expect(one.takeAcks()).toEqual([z(2, 1), z(2, 4)]);
-    one.hear(commit(z(2, 1)), commit(z(2, 4)));
+    one.receive(commit(z(2, 1)), commit(z(2, 4)));
     expect(committedBy(one)).toEqual([z(2, 1), z(2, 4)]);
   });
 
   test('may be the first of its epoch', () => {
     const one = synchronized();
-    one.hear(proposal(z(2, 2)));
+    one.receive(proposal(z(2, 2)));
     expect(appendedBy(one)).toEqual([z(2, 1), z(2, 2)]);
   });
 
   test('may come while this server is synchronized, and is not acknowledged then either', () => {
     const one = catchingUp();
-    one.hear(proposal(z(2, 2)), commit(z(2, 2)), proposal(z(2, 4)), newLeader(2), proposal(z(2, 6)));
+    one.receive(proposal(z(2, 2)), commit(z(2, 2)), proposal(z(2, 4)), newLeader(2), proposal(z(2, 6)));
     one.diskDoesAll();
-    one.hear(UPTODATE);
+    one.receive(UPTODATE);
     const asked = one.takeAsked();
     expect(asked.filter(({ kind }) => kind === 'append')).toEqual(
       [1, 2, 3, 4, 5, 6].map((n) => ({ kind: 'append', zxid: z(2, n) })),
@@ -51,7 +51,7 @@ describe('a zxid that an Apache leader has skipped', () => {
 
   test('is a placeholder of an observer, too', () => {
     const one = synchronized({ kind: 'observer' });
-    one.hear(inform(z(2, 3)));
+    one.receive(inform(z(2, 3)));
     one.diskDoesAll();
     expect(one.disk.log.slice(3)).toEqual([z(2, 1), z(2, 2), z(2, 3)]);
     expect(committedBy(one)).toEqual([z(2, 3)]);
@@ -64,12 +64,12 @@ describe('a zxid that an Apache leader has skipped', () => {
   ])('ends the role when it is skipped %s', (_what, info, packets) => {
     const one = makeLearner();
     one.learner.onConnected();
-    one.hear(info);
+    one.receive(info);
     one.diskDoesAll();
-    one.hear({ type: PacketType.diff, zxid: z(1, 3) });
+    one.receive({ type: PacketType.diff, zxid: z(1, 3) });
     one.diskDoesAll();
     one.takeAsked();
-    one.hear(...packets);
+    one.receive(...packets);
     expect(stopReason(one)).toMatch(/its history has a gap/);
     expect(one.disk.unsynced).toEqual([]);
   });
@@ -79,16 +79,16 @@ describe("a history that cannot be synchronized with the leader's", () => {
   test('is distinguished from other faults: there is a gap, possibly where an epoch begins (2846)', () => {
     const gap = makeLearner();
     gap.learner.onConnected();
-    gap.hear(leaderInfo(2, 0x10000, Announcement.takesHandOver));
+    gap.receive(leaderInfo(2, 0x10000, Announcement.takesHandOver));
     gap.diskDoesAll();
-    gap.hear({ type: PacketType.diff, zxid: z(1, 3) });
+    gap.receive({ type: PacketType.diff, zxid: z(1, 3) });
     gap.diskDoesAll();
     gap.takeAsked();
-    gap.hear(proposal(z(2, 2)));
+    gap.receive(proposal(z(2, 2)));
     expect(stopReason(gap)).toMatch(/gap/);
     expect(gap.learner.hasFoundGap).toBe(true);
     const repeated = catchingUp();
-    repeated.hear(proposal(z(1, 3)));
+    repeated.receive(proposal(z(1, 3)));
     expect(stopReason(repeated)).toMatch(/gap/);
     expect(repeated.learner.hasFoundGap).toBe(false);
   });
@@ -96,7 +96,7 @@ describe("a history that cannot be synchronized with the leader's", () => {
   test('does not count for the next leader until synchronized, if it may have txns that the leader lacks', () => {
     const one = makeLearner({ isCounted: false });
     one.learner.onConnected();
-    one.hear(leaderInfo(2));
+    one.receive(leaderInfo(2));
     one.diskDoesAll();
     expect(one.takeSent().at(-1)).toMatchObject({ type: PacketType.ackEpoch, currentEpoch: -1 });
   });

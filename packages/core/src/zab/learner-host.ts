@@ -15,7 +15,7 @@ export interface LearnerOptions extends ZabOptions {
    */
   readonly leaderHistoryEpoch: number;
   /** False: the leader accepts any promise that a learner reports, as Apache's leaders do. */
-  readonly leaderJudgesPromises: boolean;
+  readonly leaderChecksPromises: boolean;
   /** False: an observer that does not log txns (`syncEnabled=false`). Ignored for a follower. */
   readonly logsInforms: boolean;
   /**

@@ -114,7 +114,7 @@ class Play {
       if (packet === undefined || !this.#maySend(packet)) return;
       next++;
       this.#note(packet);
-      one.hear(packet);
+      one.receive(packet);
       if (packet.type === PacketType.snap) one.snapshotArrives();
     };
     for (const [i, { who, count }] of turns.entries()) {

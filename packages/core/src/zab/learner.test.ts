@@ -38,7 +38,7 @@ describe('discovery', () => {
     const one = makeLearner();
     one.learner.onConnected();
     one.takeAsked();
-    one.hear(leaderInfo(2));
+    one.receive(leaderInfo(2));
     expect(one.takeAsked()).toEqual([{ kind: 'write', name: 'acceptedEpoch', epoch: 2 }]);
     one.diskDoesAll();
     expect(one.takeSent()).toEqual([{ type: PacketType.ackEpoch, zxid: z(1, 3), currentEpoch: 1 }]);
@@ -48,7 +48,7 @@ describe('discovery', () => {
     const one = makeLearner({ acceptedEpoch: 2 });
     one.learner.onConnected();
     one.takeAsked();
-    one.hear(leaderInfo(2));
+    one.receive(leaderInfo(2));
     expect(one.takeAsked()).toEqual([
       { kind: 'send', packet: { type: PacketType.ackEpoch, zxid: z(1, 3), currentEpoch: -1 } },
     ]);
@@ -64,7 +64,7 @@ describe('discovery', () => {
   ])('%s is left', (_what, packet, reason) => {
     const one = makeLearner({ acceptedEpoch: 3 });
     one.learner.onConnected();
-    one.hear(packet);
+    one.receive(packet);
     expect(stopReason(one)).toBe(reason);
   });
 
@@ -72,7 +72,7 @@ describe('discovery', () => {
     for (const zxid of [z(2, 1), ZXID_NONE]) {
       const one = makeLearner();
       one.learner.onConnected();
-      one.hear({ type: PacketType.leaderInfo, zxid, protocolVersion: 0x10000, announces: 0 });
+      one.receive({ type: PacketType.leaderInfo, zxid, protocolVersion: 0x10000, announces: 0 });
       expect(stopReason(one)).toMatch(/which is no epoch/);
     }
   });
@@ -81,15 +81,15 @@ describe('discovery', () => {
     const one = makeLearner();
     one.learner.onConnected();
     const noise = [PING, { type: null, typeNumber: 99 }] as const;
-    one.hear(...noise, leaderInfo(2), ...noise);
+    one.receive(...noise, leaderInfo(2), ...noise);
     one.diskDoesAll();
-    one.hear(...noise, { type: PacketType.diff, zxid: z(1, 3) });
+    one.receive(...noise, { type: PacketType.diff, zxid: z(1, 3) });
     one.diskDoesAll();
-    one.hear(...noise, newLeader(2), ...noise);
+    one.receive(...noise, newLeader(2), ...noise);
     one.diskDoesAll();
-    one.hear(...noise);
+    one.receive(...noise);
     expect(one.takeAsked().filter(({ kind }) => kind === 'pinged' || kind === 'stop')).toEqual([]);
-    one.hear(UPTODATE, ...noise);
+    one.receive(UPTODATE, ...noise);
     expect(one.takeAsked().at(-1)).toEqual({ kind: 'pinged', zxid: PING.zxid });
   });
 });
@@ -97,11 +97,11 @@ describe('discovery', () => {
 describe('broadcast', () => {
   test('a follower acknowledges each proposal once, when it is durable, also one that is committed already', () => {
     const one = synchronized();
-    one.hear(proposal(z(2, 1)), proposal(z(2, 2)), commit(z(2, 1)));
+    one.receive(proposal(z(2, 1)), proposal(z(2, 2)), commit(z(2, 1)));
     expect(one.takeAcks()).toEqual([]);
     one.disk.sync(one.learner, 1);
     expect(one.takeAcks()).toEqual([z(2, 1)]);
-    one.hear(commit(z(2, 2)));
+    one.receive(commit(z(2, 2)));
     one.disk.sync(one.learner);
     one.learner.onLogSynced(onDisk(z(2, 2)));
     expect(one.takeAcks()).toEqual([z(2, 2)]);
@@ -115,7 +115,7 @@ describe('broadcast', () => {
       const one = makeLearner();
       one.synchronize(2, leaderInfo(2, undefined, announces));
       one.takeAsked();
-      one.hear(proposal(z(2, 1)), proposal(z(2, 2)), proposal(z(2, 3)));
+      one.receive(proposal(z(2, 1)), proposal(z(2, 2)), proposal(z(2, 3)));
       one.disk.sync(one.learner);
       expect(one.takeAcks()).toEqual(acks);
     }
@@ -125,9 +125,9 @@ describe('broadcast', () => {
     const one = makeLearner({ kind: 'observer' });
     one.beginDiff(2);
     one.takeAsked();
-    one.hear(proposal(z(1, 4)), commit(z(1, 4)), proposal(z(2, 1)), newLeader(2), inform(z(2, 2)));
+    one.receive(proposal(z(1, 4)), commit(z(1, 4)), proposal(z(2, 1)), newLeader(2), inform(z(2, 2)));
     one.diskDoesAll();
-    one.hear(UPTODATE, inform(z(2, 3)));
+    one.receive(UPTODATE, inform(z(2, 3)));
     one.diskDoesAll();
     expect(one.takeAcks()).toEqual([z(2, 0), z(2, 0)]);
     expect(one.learner.lastCommitted).toBe(z(2, 3));
@@ -135,7 +135,7 @@ describe('broadcast', () => {
 
   test('an observer that does not log reports commits at once and appends nothing', () => {
     const one = synchronized({ kind: 'observer', logsInforms: false });
-    one.hear(inform(z(2, 1)));
+    one.receive(inform(z(2, 1)));
     expect(one.takeAsked()).toEqual([
       { kind: 'proposed', zxid: z(2, 1) },
       { kind: 'committed', zxid: z(2, 1) },
@@ -144,16 +144,16 @@ describe('broadcast', () => {
 
   test('commits that activate a membership are handled like any other', () => {
     const one = synchronized();
-    one.hear(proposal(z(2, 1)), { type: PacketType.commitAndActivate, zxid: z(2, 1), designatedLeader: 3 });
+    one.receive(proposal(z(2, 1)), { type: PacketType.commitAndActivate, zxid: z(2, 1), designatedLeader: 3 });
     one.diskDoesAll();
     expect(committedBy(one)).toEqual([z(2, 1)]);
   });
 
   test('a sync is answered behind everything that was committed before it, and not behind what comes later', () => {
     const one = synchronized();
-    one.hear(SYNC);
+    one.receive(SYNC);
     expect(one.takeAsked()).toEqual([{ kind: 'synced', count: 1 }]);
-    one.hear(proposal(z(2, 1)), commit(z(2, 1)), SYNC, SYNC, proposal(z(2, 2)), commit(z(2, 2)), SYNC);
+    one.receive(proposal(z(2, 1)), commit(z(2, 1)), SYNC, SYNC, proposal(z(2, 2)), commit(z(2, 2)), SYNC);
     one.takeAsked();
     one.disk.sync(one.learner, 1);
     expect(one.takeAsked().slice(1)).toEqual([
@@ -166,8 +166,8 @@ describe('broadcast', () => {
 
   test('pings, revalidations and hand-overs are passed to the host', () => {
     const one = synchronized();
-    one.hear(PING, { type: PacketType.revalidate, sessionId: 7n, isValid: false });
-    one.hear({ type: PacketType.handOver, zxid: z(2, 0) });
+    one.receive(PING, { type: PacketType.revalidate, sessionId: 7n, isValid: false });
+    one.receive({ type: PacketType.handOver, zxid: z(2, 0) });
     expect(one.takeAsked()).toEqual([
       { kind: 'pinged', zxid: PING.zxid },
       { kind: 'revalidated', sessionId: 7n, isValid: false },
@@ -188,13 +188,13 @@ describe('time', () => {
   test('the leader may be silent for initLimit ticks before UPTODATE and for syncLimit ticks after it', () => {
     const one = catchingUp();
     one.advance(INIT_LIMIT * TICK_MS - 1);
-    one.hear(proposal(z(1, 4)));
+    one.receive(proposal(z(1, 4)));
     one.advance(INIT_LIMIT * TICK_MS - 1);
-    one.hear(newLeader(2));
+    one.receive(newLeader(2));
     one.diskDoesAll();
     one.advance(INIT_LIMIT * TICK_MS - 1);
     expect(stopReason(one)).toBeUndefined();
-    one.hear(UPTODATE);
+    one.receive(UPTODATE);
     one.advance(SYNC_LIMIT * TICK_MS - 1);
     expect(stopReason(one)).toBeUndefined();
     one.advance(1);
@@ -204,13 +204,13 @@ describe('time', () => {
   test('while its own disk is busy the leader may be silent', () => {
     const one = makeLearner();
     one.learner.onConnected();
-    one.hear(leaderInfo(2));
+    one.receive(leaderInfo(2));
     expect(one.learner.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
     one.diskDoesAll();
-    one.hear({ type: PacketType.trunc, zxid: z(1, 2) });
+    one.receive({ type: PacketType.trunc, zxid: z(1, 2) });
     expect(one.learner.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
     one.diskDoesAll();
-    one.hear(proposal(z(1, 3)), newLeader(2), PING);
+    one.receive(proposal(z(1, 3)), newLeader(2), PING);
     expect(one.learner.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
     one.diskDoesAll();
     expect(one.learner.nextDeadlineMs).toBe(one.clock.nowMs + INIT_LIMIT * TICK_MS);
@@ -219,9 +219,9 @@ describe('time', () => {
   test('a snapshot may take any time while bytes of it arrive', () => {
     const one = makeLearner();
     one.learner.onConnected();
-    one.hear(leaderInfo(2));
+    one.receive(leaderInfo(2));
     one.diskDoesAll();
-    one.hear({ type: PacketType.snap, zxid: z(1, 9) });
+    one.receive({ type: PacketType.snap, zxid: z(1, 9) });
     for (let i = 0; i < 5; i++) {
       one.advance(INIT_LIMIT * TICK_MS - 1);
       one.learner.onSnapshotProgress();
@@ -233,11 +233,11 @@ describe('time', () => {
 
   test('a leader that only pings and never gets its quorum is left', () => {
     const one = catchingUp();
-    one.hear(newLeader(2));
+    one.receive(newLeader(2));
     one.diskDoesAll();
     for (let tick = 0; tick < INIT_LIMIT + SYNC_LIMIT - 1; tick++) {
       one.advance(TICK_MS);
-      one.hear(PING);
+      one.receive(PING);
     }
     expect(stopReason(one)).toBeUndefined();
     one.advance(TICK_MS);
@@ -248,7 +248,7 @@ describe('time', () => {
     const one = synchronized();
     for (let i = 0; i < 20; i++) {
       one.advance(SYNC_LIMIT * TICK_MS - 1);
-      one.hear(PING);
+      one.receive(PING);
     }
     expect(stopReason(one)).toBeUndefined();
   });
@@ -257,12 +257,12 @@ describe('time', () => {
 describe('the end', () => {
   test('is reported once, and no later event has an effect', () => {
     const one = catchingUp();
-    one.hear(proposal(z(1, 4)), newLeader(2));
+    one.receive(proposal(z(1, 4)), newLeader(2));
     one.takeAsked();
     one.learner.onLinkClosed('ECONNRESET');
     expect(one.takeAsked()).toEqual([{ kind: 'stop', reason: 'the connection to the leader has ended: ECONNRESET' }]);
     one.learner.onLinkClosed('again');
-    one.hear(UPTODATE, proposal(z(7, 7)), commit(z(9, 9)), PING);
+    one.receive(UPTODATE, proposal(z(7, 7)), commit(z(9, 9)), PING);
     one.diskDoesAll();
     one.advance(1_000_000);
     one.learner.onTick();

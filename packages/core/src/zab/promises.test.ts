@@ -170,10 +170,10 @@ describe('a voter that has promised a later epoch than that of an established le
 
   test('is no reason to make way when its history is of a later epoch, or unknown', () => {
     const test = leading(60_000);
-    test.heardVotes.set(2, 3);
+    test.peerVotes.set(2, 3);
     promise(test, 2, 3);
     test.disconnect(2);
-    test.heardVotes.delete(2);
+    test.peerVotes.delete(2);
     promise(test, 2, 3);
     expect(chosen(test)).toEqual([]);
     test.disconnect(2);

@@ -24,7 +24,7 @@ export class QuorumWatermark<T extends number> {
   /** Indices of the voters, highest value first; kept between calls, so that there is little to sort. */
   #order: number[] = [];
   /** Cached results, by the set of voters as a sum of 2**index. */
-  readonly #verdicts = new Map<number, boolean>();
+  readonly #quorumCache = new Map<number, boolean>();
   /** Version of the electorate that `#ids` was copied from. */
   #changes: number;
 
@@ -75,7 +75,7 @@ export class QuorumWatermark<T extends number> {
     assert(this.#ids.length <= VOTERS_MAX, `an ensemble has at most ${VOTERS_MAX} voters`);
     this.#values = this.#ids.map((id) => known.get(id) ?? NOTHING);
     this.#order = this.#ids.map((_, index) => index);
-    this.#verdicts.clear();
+    this.#quorumCache.clear();
   }
 
   /** Insertion sort: the order of the last time is nearly right. */
@@ -91,11 +91,11 @@ export class QuorumWatermark<T extends number> {
   }
 
   #isQuorum(set: number): boolean {
-    const known = this.#verdicts.get(set);
+    const known = this.#quorumCache.get(set);
     if (known !== undefined) return known;
     const ids = this.#ids.filter((_, index) => Math.floor(set / 2 ** index) % 2 === 1);
     const verdict = this.#electorate.isQuorum(ids);
-    this.#verdicts.set(set, verdict);
+    this.#quorumCache.set(set, verdict);
     return verdict;
   }
 }

@@ -28,7 +28,7 @@ const PATH = '/changed';
 class Checker {
   readonly ledger = new Ledger<string>();
   /** Calls of `notify` that reported no waiter: the zxids before and after. */
-  readonly unheard: { readonly from: number; readonly to: number }[] = [];
+  readonly missedCalls: { readonly from: number; readonly to: number }[] = [];
   rounds = 0;
 
   check(tree: CommittedTree): void {
@@ -43,7 +43,7 @@ class Checker {
       const holder = tree.stateAt(`/lock/${firstOf(tree, '/lock', before)}`, before);
       expect(holder?.owner, 'the notifier holds the lock').toBe(header.sessionId);
     }
-    for (const { from, to } of this.unheard) {
+    for (const { from, to } of this.missedCalls) {
       const moments = tree.changesOf(PATH).map(({ zxid }) => zxid);
       const during = [from, ...moments.filter((zxid) => zxid > from && zxid <= to)];
       const hasNobody = during.some((zxid) => tree.childrenAt(PATH, zxid).length === 0);
@@ -72,8 +72,11 @@ simulate('no notification is lost, under any faults', 4, async (fleet, seed) => 
   await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
   fleet.heal();
   const enough = checker.rounds + 4;
-  const goOn = (): boolean => checker.rounds >= enough;
-  expect(await Promise.race([fleet.world.until(goOn, 120_000), ended]), 'every item that is put is taken').toBe(true);
+  const hasProgressed = (): boolean => checker.rounds >= enough;
+  expect(
+    await Promise.race([fleet.world.until(hasProgressed, 120_000), ended]),
+    'every item that is put is taken',
+  ).toBe(true);
   isOver.value = true;
   await Promise.all(producing);
   controller.abort();
@@ -136,7 +139,7 @@ async function produce(
         }
         const from = fleet.committedZxid;
         if (random.chance(0.1)) await condition.notifyAll(lock);
-        else if (!(await condition.notify(lock))) checker.unheard.push({ from, to: fleet.committedZxid });
+        else if (!(await condition.notify(lock))) checker.missedCalls.push({ from, to: fleet.committedZxid });
         isNotified = true;
       });
     } while (hasPut && !isNotified);

@@ -81,7 +81,7 @@ export class Condition<L extends Held> {
       return await this.#lockable.acquire(attempt.next());
     } catch (error) {
       lock.release().catch(() => {});
-      void this.#giveUp(mark);
+      void this.#abandon(mark);
       throw asDoubtful(error, about);
     }
   }
@@ -187,7 +187,7 @@ export class Condition<L extends Held> {
   }
 
   /** Passes a notification that came too late on to another waiter. Never rejects. */
-  async #giveUp(mark: string): Promise<void> {
+  async #abandon(mark: string): Promise<void> {
     const attempt = new Attempt(this.#client, {}, { operation: 'Condition.wait', path: this.path });
     try {
       if (await this.#remove(mark, attempt)) return;

@@ -119,8 +119,8 @@ simulate('no client passes alone, and no client passes twice', 3, async (fleet, 
   await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
   fleet.heal();
   const before = parties.map((party) => checker.passages(party));
-  const goOn = (): boolean => parties.every((party, i) => checker.passages(party) >= before[i]! + 2);
-  expect(await Promise.race([fleet.world.until(goOn, 600_000), ended]), 'rounds after the faults').toBe(true);
+  const hasProgressed = (): boolean => parties.every((party, i) => checker.passages(party) >= before[i]! + 2);
+  expect(await Promise.race([fleet.world.until(hasProgressed, 600_000), ended]), 'rounds after the faults').toBe(true);
   ending.abort();
   await ended;
   await fleet.world.sleep(20_000);

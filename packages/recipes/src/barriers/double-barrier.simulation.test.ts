@@ -184,8 +184,8 @@ simulate('no client enters or leaves alone, under any faults', 4, async (fleet, 
   await Promise.race([fleet.world.sleep(FAULT_MS + 2000), ended]);
   fleet.heal();
   const before = names.map((name) => checker.roundsDone(name));
-  const goOn = (): boolean => names.every((name, i) => checker.roundsDone(name) >= before[i]! + 2);
-  expect(await Promise.race([fleet.world.until(goOn, 600_000), ended]), 'rounds after the faults').toBe(true);
+  const hasProgressed = (): boolean => names.every((name, i) => checker.roundsDone(name) >= before[i]! + 2);
+  expect(await Promise.race([fleet.world.until(hasProgressed, 600_000), ended]), 'rounds after the faults').toBe(true);
   controller.abort();
   await ended;
   await fleet.world.sleep(20_000);

@@ -15,7 +15,7 @@ import {
 } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
 import { whenBothSettled } from '../kernel/background.ts';
-import { asDoubtful, asHarmless, Uncertainty } from '../kernel/doubt.ts';
+import { asDoubtful, asNotApplied, Uncertainty } from '../kernel/doubt.ts';
 import { ignoreMissing, isPassing, nullIfMissing } from '../kernel/failures.ts';
 import { Holding } from '../kernel/holding.ts';
 import { checkLayout, LAYOUTS, type Layout, makeUuidHex } from '../kernel/layout.ts';
@@ -120,7 +120,7 @@ export class DoubleBarrier {
         return inside;
       }
     } catch (error) {
-      throw coming.mayBeCounted ? asDoubtful(error, about) : asHarmless(error, about);
+      throw coming.mayBeCounted ? asDoubtful(error, about) : asNotApplied(error, about);
     } finally {
       this.#coming.delete(coming.path);
     }
@@ -142,7 +142,7 @@ export class DoubleBarrier {
     attempt.next();
     const joining = this.#join(coming, look);
     const joined = await attempt.waitFor(joining).catch((error: unknown) => {
-      this.#giveUp(path, joining);
+      this.#abandon(path, joining);
       throw error;
     });
     if (joined === null) {
@@ -156,7 +156,7 @@ export class DoubleBarrier {
       round = await this.#awaitReady(joined, attempt);
       if (round !== null) return new Inside(this.#client, this.path, joined.member, round, this.#leftovers);
     } finally {
-      if (round === null) this.#giveUp(path, Promise.resolve(joined));
+      if (round === null) this.#abandon(path, Promise.resolve(joined));
     }
     await attempt.waitFor(this.#removed);
     return null;
@@ -170,7 +170,7 @@ export class DoubleBarrier {
     this.#removed = whenBothSettled(this.#removed, removal);
   }
 
-  #giveUp(path: string, joining: Promise<Joined | null>): void {
+  #abandon(path: string, joining: Promise<Joined | null>): void {
     this.#leftovers.add(path);
     const remove = async (): Promise<void> => {
       const member = (await joining)?.member;

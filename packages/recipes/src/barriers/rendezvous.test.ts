@@ -102,7 +102,7 @@ describe('a rendezvous', () => {
       await expect(meet()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
       network.heal();
       await client.whenConnected();
-      const { promise: delay, resolve: goOn } = makeGate();
+      const { promise: delay, resolve: release } = makeGate();
       const remove = client.delete.bind(client);
       client.delete = async (path, options) => {
         client.delete = (...call) => {
@@ -116,7 +116,7 @@ describe('a rendezvous', () => {
       // The arrival that this one leaves behind delays the next call.
       await expect(meet()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
       await expect(meet()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
-      goOn();
+      release();
     }, 1),
   );
 
@@ -151,7 +151,7 @@ describe('a rendezvous', () => {
   test(
     'does not count a party twice that cancels and comes again while its first arrival still exists',
     withClients(async (fleet, client, other) => {
-      const { promise: delay, resolve: goOn } = makeGate();
+      const { promise: delay, resolve: release } = makeGate();
       const remove = client.delete.bind(client);
       client.delete = async (path, options) => {
         client.delete = remove;
@@ -165,7 +165,7 @@ describe('a rendezvous', () => {
       expect((await other.children('/meeting')).children).toHaveLength(1);
       await new Rendezvous(other, '/meeting', 2, { codec: text }).meet('other');
       expect((await meeting).values).toEqual(['second', 'other']);
-      goOn();
+      release();
       await fleet.world.sleep(1000);
       expect((await other.children('/meeting')).children).toEqual([]);
     }, 2),

@@ -148,9 +148,9 @@ describe('a persistent znode with a time to live', () => {
       await fleet.world.sleep(1000);
       await keeper.deleteRecursive('/leases');
       const createParents = keeper.createParents.bind(keeper);
-      let goOn = (): void => {};
+      let release = (): void => {};
       const gate = new Promise<void>((resolve) => {
-        goOn = resolve;
+        release = resolve;
       });
       keeper.createParents = async (...args: Parameters<typeof createParents>) => {
         await gate;
@@ -158,7 +158,7 @@ describe('a persistent znode with a time to live', () => {
       };
       const setting = expect(kept.set('two')).rejects.toThrow(AbortedError);
       await kept.delete();
-      goOn();
+      release();
       await setting;
       expect(await keeper.exists('/leases/printer', { read: 'linearizable' })).toBeNull();
       await keeper.close();

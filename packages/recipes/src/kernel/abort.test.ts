@@ -42,29 +42,29 @@ test('a signal that aborts with the first of several leaves no listeners on the 
   const controllers = Array.from({ length: 3 }, () => new AbortController());
   const signals = controllers.map(({ signal }) => signal);
   const first = firstAbortOf(signals);
-  const told = vi.fn<() => void>();
-  first.addEventListener('abort', told);
+  const calls = vi.fn<() => void>();
+  first.addEventListener('abort', calls);
   controllers[1]!.abort('enough');
   expect([first.aborted, first.reason]).toEqual([true, 'enough']);
   expect(signals.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
   controllers[0]!.abort();
-  expect(told).toHaveBeenCalledOnce();
+  expect(calls).toHaveBeenCalledOnce();
   expect(firstAbortOf([signals[2]!, signals[1]!]).reason).toBe('enough');
 });
 
 test('an abort listener may remove others', () => {
   const controller = new AbortController();
-  const told: string[] = [];
-  const release = onAbort(controller.signal, () => told.push('early'));
+  const calls: string[] = [];
+  const release = onAbort(controller.signal, () => calls.push('early'));
   onAbort(controller.signal, () => {
-    told.push('first');
+    calls.push('first');
     releaseSecond();
   });
-  const releaseSecond = onAbort(controller.signal, () => told.push('second'));
+  const releaseSecond = onAbort(controller.signal, () => calls.push('second'));
   release();
-  onAbort(controller.signal, () => told.push('third'));
+  onAbort(controller.signal, () => calls.push('third'));
   controller.abort();
-  expect(told).toEqual(['first', 'third']);
+  expect(calls).toEqual(['first', 'third']);
 });
 
 test('many caches with one signal cause no leak warning', async () => {

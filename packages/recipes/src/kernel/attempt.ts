@@ -11,7 +11,7 @@ import {
   TimeoutError,
   ZooKeeperError,
 } from '@meerkat/client';
-import { asDoubtful, asHarmless } from './doubt.ts';
+import { asDoubtful, asNotApplied } from './doubt.ts';
 
 /** Other reasons that end a wait. */
 export interface WakeOptions {
@@ -108,12 +108,12 @@ export class Attempt {
     try {
       return await work();
     } catch (error) {
-      throw this.told(error);
+      throw this.toCallerError(error);
     }
   }
 
   /** The error for the caller, who learns the outcome of all requests from it. */
-  told(error: unknown): unknown {
+  toCallerError(error: unknown): unknown {
     const { about } = this;
     const details = { ...about, outcome: this.#outcome };
     const { signal, timeoutMs } = this.#options;
@@ -123,7 +123,7 @@ export class Attempt {
     if (error instanceof TimeoutError && timeoutMs !== undefined) {
       return new TimeoutError({ ...details, detail: this.#describeObstacle() });
     }
-    return this.#isDoubtful ? asDoubtful(error, about) : asHarmless(error, about);
+    return this.#isDoubtful ? asDoubtful(error, about) : asNotApplied(error, about);
   }
 
   /** Without a connection nothing else is known. */
@@ -161,7 +161,7 @@ export class Attempt {
     try {
       return await this.through(request);
     } catch (error) {
-      throw asHarmless(error, this.about);
+      throw asNotApplied(error, this.about);
     }
   }
 
@@ -229,13 +229,13 @@ export class Attempt {
       const wake = (): void => settle(resolve);
       // First of all, so that a later rejection without a waiter does not end the process.
       for (const promise of wakes) promise.then(wake, wake);
-      const giveUp = (): void => settle(() => reject(this.told(new AbortedError(this.about))));
-      releases.push(onAbort(signal, giveUp));
+      const abandon = (): void => settle(() => reject(this.toCallerError(new AbortedError(this.about))));
+      releases.push(onAbort(signal, abandon));
       if (!isOver) releases.push(onAbort(lost, wake));
       const leftMs = Math.max(0, this.#endMs - clock.monotonicMs());
       const timerMs = Math.min(leftMs, Math.max(0, delayMs));
       if (isOver || timerMs === Number.POSITIVE_INFINITY) return;
-      const expire = (): void => settle(() => reject(this.told(new TimeoutError(this.about))));
+      const expire = (): void => settle(() => reject(this.toCallerError(new TimeoutError(this.about))));
       releases.push(clock.schedule(timerMs, leftMs <= delayMs ? expire : wake));
     });
   }

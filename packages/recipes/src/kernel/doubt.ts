@@ -22,7 +22,7 @@ export function asDoubtful(error: unknown, about: About): unknown {
 }
 
 /** The error of a call that has only waited: the same error, with outcome 'not-applied'. */
-export function asHarmless(error: unknown, about: About): unknown {
+export function asNotApplied(error: unknown, about: About): unknown {
   return withOutcome(error, 'not-applied', about, ENDS);
 }
 
@@ -34,8 +34,8 @@ export function asHarmless(error: unknown, about: About): unknown {
  */
 export function withDoubt(error: unknown, loss: ZooKeeperError | undefined, about: About): unknown {
   if (loss === undefined) return error;
-  const told = asDoubtful(error, about);
-  return told instanceof ZooKeeperError && told.outcome === 'unknown' ? told : loss;
+  const doubtful = asDoubtful(error, about);
+  return doubtful instanceof ZooKeeperError && doubtful.outcome === 'unknown' ? doubtful : loss;
 }
 
 /** Whether one of the attempts of a call may have been applied although its reply was lost. */
@@ -53,7 +53,7 @@ export class Uncertainty {
   }
 
   /** The error for the caller, who learns the outcome of all attempts from it. */
-  told(error: unknown, about: About): unknown {
+  toCallerError(error: unknown, about: About): unknown {
     return this.#exists ? asDoubtful(error, about) : error;
   }
 }

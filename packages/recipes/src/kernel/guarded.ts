@@ -111,7 +111,7 @@ export class Guarded {
       const results: readonly TransactionResult[] = await built.commit(options);
       return results.slice(checks) as readonly TransactionResult[] as Results;
     } catch (error) {
-      throw this.#told(error);
+      throw this.#toCallerError(error);
     }
   }
 
@@ -127,7 +127,7 @@ export class Guarded {
     }
   }
 
-  #told(error: unknown): unknown {
+  #toCallerError(error: unknown): unknown {
     // The znodes are deleted with the session: what was not applied will not be applied any longer.
     if (isSessionEnd(error) && error.outcome === 'not-applied') {
       const [guard] = this.#guards;

@@ -78,7 +78,7 @@ export class Producer {
       if (pending.sending?.mayBeApplied === true) attempt.doubt();
       else if (this.#isBounded) attempt.obstacle = `there was no room: itemsMax is ${this.#itemsMax}`;
       this.#withdraw(pending);
-      throw attempt.told(error);
+      throw attempt.toCallerError(error);
     }
   }
 

@@ -16,7 +16,7 @@ import {
   ZooKeeperError,
 } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
-import { asDoubtful, asHarmless } from '../kernel/doubt.ts';
+import { asDoubtful, asNotApplied } from '../kernel/doubt.ts';
 import { isPassing, isSessionEnd } from '../kernel/failures.ts';
 import { standOwned } from '../kernel/owned-znode.ts';
 import { removeZnode } from '../kernel/removal.ts';
@@ -50,7 +50,7 @@ export class Tally {
   #previous: Promise<unknown> = Promise.resolve();
   #own: OwnTally | null = null;
   /** The last clock reading of the service, with our clock before and after. */
-  #heard: { readonly serverMs: number; readonly askedMs: number; readonly heardMs: number } | null = null;
+  #lastReading: { readonly serverMs: number; readonly askedMs: number; readonly receivedMs: number } | null = null;
 
   /**
    * @param parent of the tally; a container that is created with it
@@ -87,7 +87,7 @@ export class Tally {
     const committed = this.#previous.then(() => this.#commit(build, attempt, progress));
     this.#previous = committed.catch(() => {});
     return attempt.waitFor(committed).catch((error: unknown) => {
-      throw progress.mayBeApplied ? asDoubtful(error, about) : asHarmless(error, about);
+      throw progress.mayBeApplied ? asDoubtful(error, about) : asNotApplied(error, about);
     });
   }
 
@@ -95,18 +95,18 @@ export class Tally {
    * The current time of the service: one clock for all clients, whatever their own.
    */
   async serverTime(options: CallOptions = {}): Promise<ServerTime> {
-    const heardMs = this.#heard?.heardMs;
-    if (heardMs === undefined || this.#monotonicMs() - heardMs > SERVER_TIME_AGE_MS_MAX) {
+    const receivedMs = this.#lastReading?.receivedMs;
+    if (receivedMs === undefined || this.#monotonicMs() - receivedMs > SERVER_TIME_AGE_MS_MAX) {
       const about = { operation: 'serverTime', path: this.#parent };
       const attempt = new Attempt(this.#client, options, about);
       const stamped = this.#previous.then(() => this.#stamp(attempt));
       this.#previous = stamped.catch(() => {});
       await attempt.waitFor(stamped).catch((error: unknown) => {
-        throw asHarmless(error, about);
+        throw asNotApplied(error, about);
       });
     }
     const nowMs = this.#monotonicMs();
-    const { serverMs, askedMs, heardMs: lastMs } = this.#heard!;
+    const { serverMs, askedMs, receivedMs: lastMs } = this.#lastReading!;
     // The service counts whole milliseconds: the one that it reports has begun already.
     return { earliestMs: Math.floor(serverMs + nowMs - lastMs), latestMs: Math.ceil(serverMs + 1 + nowMs - askedMs) };
   }
@@ -121,11 +121,11 @@ export class Tally {
           return this.#client.set(own.path, '', call);
         });
         own.version = stat.version;
-        this.#hear(stat.mtime, askedMs);
+        this.#recordReading(stat.mtime, askedMs);
         return;
       } catch (error) {
         // An attempt may have been applied without a reply: the version is not known, so another tally is used.
-        this.#giveUp();
+        this.#abandon();
         if (error instanceof NotReadOnlyError) await attempt.reconnect();
         else if (!(error instanceof NoNodeError)) throw error;
       }
@@ -133,8 +133,8 @@ export class Tally {
   }
 
   /** @param askedMs our clock before the request was sent */
-  #hear(serverMs: number, askedMs: number): void {
-    this.#heard = { serverMs, askedMs, heardMs: this.#monotonicMs() };
+  #recordReading(serverMs: number, askedMs: number): void {
+    this.#lastReading = { serverMs, askedMs, receivedMs: this.#monotonicMs() };
   }
 
   #monotonicMs(): number {
@@ -162,7 +162,7 @@ export class Tally {
         const results: readonly TransactionResult[] = await built.commit(limits);
         const stat = results[0] as Stat;
         own.version = stat.version;
-        this.#hear(stat.mtime, askedMs);
+        this.#recordReading(stat.mtime, askedMs);
         return results.slice(1) as readonly TransactionResult[] as Results;
       } catch (error) {
         const refusal =
@@ -181,10 +181,10 @@ export class Tally {
         const isIgnorant = isDoubtful && error instanceof NotReadOnlyError;
         // The caller has cancelled, or the client was closed.
         const isEnd = !isIgnorant && !isPassing(error);
-        if (isEnd && isDoubtful) this.#giveUp();
+        if (isEnd && isDoubtful) this.#abandon();
         if (isEnd) throw error;
         if (isSessionEnd(error) && isDoubtful) {
-          this.#giveUp();
+          this.#abandon();
           throw unknown(attempt.about, error);
         }
         await this.#recover(attempt, isDoubtful);
@@ -215,7 +215,7 @@ export class Tally {
       this.#own = null;
       return 'again';
     }
-    this.#giveUp();
+    this.#abandon();
     if (isDoubtful) throw unknown(about, refusal);
     if (cause instanceof NoNodeError || cause instanceof BadVersionError) return 'again';
     throw refusal;
@@ -243,7 +243,7 @@ export class Tally {
         this.#own = null;
         return false;
       }
-      this.#giveUp();
+      this.#abandon();
       if (error instanceof NoNodeError) throw unknown(about, error, 'the tally was deleted in the moment of a doubt');
       throw error;
     }
@@ -270,7 +270,7 @@ export class Tally {
   }
 
   /** Its version is no longer known, or may change without our knowledge: the next transaction uses another one. */
-  #giveUp(): void {
+  #abandon(): void {
     if (this.#own !== null) void removeZnode(this.#client, this.#own.path, this.#own.sessionId);
     this.#own = null;
   }

@@ -5,7 +5,7 @@ import { LOG_HEADER_BYTES, logHeader, logName, type ZxidFile } from '@meerkat/co
 import { ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { ArchiveError, systemError } from './archive-error.ts';
 import { openFile } from './directory-files.ts';
-import { judgeEnd, type LogEntry, scanLog } from './log-scan.ts';
+import { classifyEnd, type LogEntry, scanLog } from './log-scan.ts';
 import { syncDirectory } from './sync-directory.ts';
 import { writeWhole } from './write-whole.ts';
 
@@ -62,12 +62,12 @@ export class BackupLog {
         return true;
       },
     });
-    if (scanned.entries === 0 && (await judgeEnd(opened, LOG_HEADER_BYTES, last)).bytes === 0) {
+    if (scanned.entries === 0 && (await classifyEnd(opened, LOG_HEADER_BYTES, last)).bytes === 0) {
       // Begun, and nothing written: perhaps not even its header, which is synced before anything else.
       await remove(path);
       return await BackupLog.open(directory, logs.slice(0, -1));
     }
-    const { judgement } = await judgeEnd(opened, scanned.position, last);
+    const { judgement } = await classifyEnd(opened, scanned.position, last);
     const fault = scanned.headerFault ?? (judgement.kind === 'rotten' ? judgement.reason : null);
     if (fault !== null) {
       throw new ArchiveError(

@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { LogSequence, logFilesOf } from '@meerkat/core/files';
 import { previousZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import { openFile } from './directory-files.ts';
-import { judgeEnd, scanLog } from './log-scan.ts';
+import { classifyEnd, scanLog } from './log-scan.ts';
 
 export interface CheckedLog {
   readonly path: string;
@@ -83,7 +83,7 @@ export async function checkLog(path: string, previous: CheckedLog | null, signal
     const problem = `${path}: ${scanned.headerFault}. Without entries a start removes a last file; else ${RESTORE}`;
     return { ...base, state: 'damaged', problem, notes };
   }
-  const { judgement } = await judgeEnd(opened, scanned.position, last ?? ZXID_NONE, signal);
+  const { judgement } = await classifyEnd(opened, scanned.position, last ?? ZXID_NONE, signal);
   if (judgement.kind === 'rotten' || unknown !== null) {
     const behind =
       judgement.kind === 'end' || judgement.intact === null ? '' : describeIntact(judgement.intact, scanned.position);

@@ -16,7 +16,7 @@ import { getInt, JuteReader, putInt, readTxnEntry, ZXID_NONE, type Zxid } from '
 import { ArchiveError, systemError } from './archive-error.ts';
 import { openFile } from './directory-files.ts';
 import { holdArchive } from './hold-archive.ts';
-import { judgeEnd, scanLog } from './log-scan.ts';
+import { classifyEnd, scanLog } from './log-scan.ts';
 import { syncDirectory } from './sync-directory.ts';
 
 export interface LogRepair {
@@ -94,7 +94,7 @@ async function repairHeld(path: string, { recomputes, isDryRun }: LogRepairOptio
       return true;
     },
   });
-  const { judgement, bytes } = await judgeEnd(opened, scanned.position, last ?? ZXID_NONE);
+  const { judgement, bytes } = await classifyEnd(opened, scanned.position, last ?? ZXID_NONE);
   const { position, headerFault } = scanned;
   const reason = headerFault ?? (judgement.kind === 'end' ? null : judgement.reason);
   const found = { path, position, last, reason, bytesBehind: bytes };

@@ -1,10 +1,11 @@
 /**
  * Reads one log file from its beginning or a place in it, with memory for a slice and the longest entry.
  *
- * It stops where no valid entry follows; `judgeEnd` classifies what is there, by the rule of a start (docs/storage.md,
+ * It stops where no valid entry follows; `classifyEnd` classifies what is there, by the rule of a start (docs/storage.md,
  * "Damage in the log").
  */
 import {
+  classifyLogTail,
   ENTRY_FRAME_BYTES,
   ENTRY_HEAD_BYTES,
   ENTRY_PAYLOAD_BYTES_MIN,
@@ -12,10 +13,9 @@ import {
   faultOfLogHeader,
   isCutLogHeader,
   isWholeEntry,
-  judgeLogTail,
   LOG_HEADER_BYTES,
   LogTailCollector,
-  type LogTailJudgement,
+  type LogTailState,
   PAYLOAD_BYTES_MAX,
   zxidBeforeLog,
 } from '@meerkat/core/files';
@@ -160,12 +160,12 @@ const TIME_OFFSET = 20;
  * @param position behind the last valid entry
  * @param last zxid of that entry
  */
-export async function judgeEnd(
+export async function classifyEnd(
   file: OpenFile,
   position: number,
   last: Zxid,
   signal?: AbortSignal,
-): Promise<{ readonly judgement: LogTailJudgement; readonly bytes: number }> {
+): Promise<{ readonly judgement: LogTailState; readonly bytes: number }> {
   const tail = new LogTailCollector(position);
   for (let at = position; ; ) {
     signal?.throwIfAborted();
@@ -175,5 +175,5 @@ export async function judgeEnd(
     if (bytes.length < TAIL_SLICE_BYTES) break;
   }
   const collected = tail.collected();
-  return { judgement: judgeLogTail(collected, { last, writer: 'other' }), bytes: collected.length };
+  return { judgement: classifyLogTail(collected, { last, writer: 'other' }), bytes: collected.length };
 }

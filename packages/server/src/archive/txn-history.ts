@@ -3,7 +3,7 @@ import { LogSequence, type ZxidFile } from '@meerkat/core/files';
 import { hexZxid, maxZxid, previousZxid, type TxnEntry, type Zxid } from '@meerkat/protocol';
 import { ArchiveError } from './archive-error.ts';
 import type { ArchiveFiles } from './archive-files.ts';
-import { judgeEnd, type LogEntry, scanLog } from './log-scan.ts';
+import { classifyEnd, type LogEntry, scanLog } from './log-scan.ts';
 
 export interface HistoryRange {
   /** Txns behind this one: a snapshot has those up to it. */
@@ -77,7 +77,7 @@ export async function readHistory(
       if (isLastFile) break;
       throw new ArchiveError('damaged', `${opened.path}: ${scanned.headerFault}. ${RESTORE}`);
     }
-    const { judgement } = await judgeEnd(opened, scanned.position, sequence?.last ?? after, signal);
+    const { judgement } = await classifyEnd(opened, scanned.position, sequence?.last ?? after, signal);
     if (judgement.kind === 'end') continue;
     torn = `${opened.path} at position ${scanned.position}: ${judgement.reason}`;
     if (judgement.kind === 'rotten') throw new ArchiveError('damaged', `${torn}. ${RESTORE}`);

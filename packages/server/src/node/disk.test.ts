@@ -213,13 +213,13 @@ describe('a file', () => {
       return seen;
     };
     const [one, other] = [{}, {}];
-    turn.clients.onHeard(one);
-    turn.clients.onHeard(one);
+    turn.clients.touch(one);
+    turn.clients.touch(one);
     expect(await writeAlone()).toEqual(['written', 'synced']);
-    turn.clients.onHeard(other);
+    turn.clients.touch(other);
     expect(await writeAlone()).not.toContain('synced');
     now.mockReturnValue(2000);
-    turn.clients.onHeard(other);
+    turn.clients.touch(other);
     expect(await writeAlone()).toEqual(['written', 'synced']);
     now.mockRestore();
   });

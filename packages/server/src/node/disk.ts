@@ -5,7 +5,7 @@ import { FileQueue, type FileQueueHost } from './file-queue.ts';
 import { type Hold, holdDirectory } from './hold.ts';
 import type { HostedDisk } from './hosted-disk.ts';
 import { makeDirectory } from './make-directory.ts';
-import { patiently } from './patient.ts';
+import { retryOnShortage } from './patient.ts';
 import { SyncPace } from './sync-pace.ts';
 import type { Turn } from './turn.ts';
 
@@ -43,7 +43,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
 
   list(path: string, done: DiskDone<readonly DirectoryEntry[]>): void {
     this.#underWay++;
-    this.#patiently<Dirent[]>(
+    this.#retryOnShortage<Dirent[]>(
       (told) => readdir(path, { withFileTypes: true }, told),
       (error, entries) => {
         if (error !== null) {
@@ -59,7 +59,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
 
   open(path: string, options: { readonly readOnly: boolean }, done: DiskDone<DiskFile>): void {
     this.#underWay++;
-    this.#patiently<number>(
+    this.#retryOnShortage<number>(
       (told) => open(path, options.readOnly ? 'r' : 'r+', told),
       (error, fd) => {
         if (error !== null) {
@@ -77,7 +77,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
   create(path: string, done: DiskDone<DiskFile>, isSyncedOften: boolean = false): void {
     const writesThrough = isSyncedOften && WRITE_THROUGH !== 0;
     this.#underWay++;
-    this.#patiently<number>(
+    this.#retryOnShortage<number>(
       (told) => open(path, writesThrough ? CREATE | WRITE_THROUGH : CREATE, told),
       (error, fd) => {
         if (error === null) this.#deliverFile(path, fd, 0, done, writesThrough);
@@ -98,7 +98,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
 
   syncDirectory(path: string, done: DiskDone): void {
     this.#underWay++;
-    this.#patiently<number>(
+    this.#retryOnShortage<number>(
       (told) => open(path, 'r', told),
       (error, fd) => {
         if (error !== null) {
@@ -177,11 +177,11 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
 
   /* --------------------------------------------------------------------------------------------- details ---- */
 
-  #patiently<T>(
+  #retryOnShortage<T>(
     attempt: (told: (error: NodeJS.ErrnoException | null, value: T) => void) => void,
     done: (error: NodeJS.ErrnoException | null, value: T) => void,
   ): void {
-    patiently(attempt, () => this.#isAbandoned, done);
+    retryOnShortage(attempt, () => this.#isAbandoned, done);
   }
 
   get #isAtRest(): boolean {

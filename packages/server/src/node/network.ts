@@ -4,7 +4,7 @@ import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
 import { DerError } from '@meerkat/protocol/der';
 import { Handshakes } from '../tls/handshakes.ts';
 import { readPeerCertificate } from '../tls/peer-certificate.ts';
-import type { Verdict } from '../tls/peer-names.ts';
+import type { PeerCheckResult } from '../tls/peer-names.ts';
 import type { TlsSettings } from '../tls/tls-settings.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import { addressOf, type Secured, SocketStream, type Traffic } from './socket-stream.ts';
@@ -34,7 +34,7 @@ export interface TlsListenOptions {
   /** Maximum of handshakes under way per address; 0 = only the total limit. */
   readonly perHostMax: number;
   /** Checks a certificate beyond its issuer. Omitted: accepted. */
-  readonly judge?: ((certificate: X509Certificate, remote: PeerAddress) => Promise<Verdict>) | undefined;
+  readonly checkPeer?: ((certificate: X509Certificate, remote: PeerAddress) => Promise<PeerCheckResult>) | undefined;
   readonly events: TlsListenEvents;
 }
 
@@ -115,7 +115,7 @@ export function listen(
 
 /** @param onOpen called for each accepted connection, with the result of its handshake; null for plain ones */
 export function makeHandshakes(
-  { settings, isUnified, perHostMax, events, judge }: TlsListenOptions,
+  { settings, isUnified, perHostMax, events, checkPeer }: TlsListenOptions,
   onOpen: (socket: Socket, secured: Secured | null) => void,
 ): Handshakes {
   const refuse = (socket: Socket, remote: PeerAddress, reason: string): void => {
@@ -145,14 +145,14 @@ export function makeHandshakes(
     ...(isUnified ? { onPlain: (socket: Socket) => onOpen(socket, null) } : {}),
     onSecure(socket, certificate) {
       const remote = addressOf(socket);
-      if (certificate === null || judge === undefined) {
+      if (certificate === null || checkPeer === undefined) {
         open(socket, remote, certificate);
         return;
       }
       socket.on('error', IGNORE);
-      void judge(new X509Certificate(certificate), remote).then((verdict) => {
-        if ('refusal' in verdict) refuse(socket, remote, verdict.refusal);
-        else if (!socket.destroyed) open(socket, remote, certificate, verdict.hosts);
+      void checkPeer(new X509Certificate(certificate), remote).then((result) => {
+        if ('refusal' in result) refuse(socket, remote, result.refusal);
+        else if (!socket.destroyed) open(socket, remote, certificate, result.hosts);
       });
     },
     onFailed: (socket, reason, isAuthentication) =>

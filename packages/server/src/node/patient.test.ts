@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { patiently } from './patient.ts';
+import { retryOnShortage } from './patient.ts';
 
 function failing(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code });
@@ -10,7 +10,7 @@ test('what fails for want of a descriptor is attempted again until there is one'
   try {
     const faults = ['EMFILE', 'ENFILE', 'EMFILE'];
     const told: unknown[] = [];
-    patiently<number>(
+    retryOnShortage<number>(
       (done) => {
         const code = faults.shift();
         if (code === undefined) done(null, 7);
@@ -33,17 +33,17 @@ test.each([
   ['is another fault', 'ENOENT', false, 1],
   ['is no longer waited for', 'EMFILE', true, 1],
   ['lasts five seconds', 'EMFILE', false, 100],
-])('a failure that %s is reported', (_, code, isGivenUp, count) => {
+])('a failure that %s is reported', (_, code, isCancelled, count) => {
   vi.useFakeTimers();
   try {
     const told: unknown[] = [];
     let attempts = 0;
-    patiently<number>(
+    retryOnShortage<number>(
       (done) => {
         attempts++;
         done(failing(code), 0);
       },
-      () => isGivenUp,
+      () => isCancelled,
       (error) => told.push(error?.code),
     );
     vi.advanceTimersByTime(10_000);

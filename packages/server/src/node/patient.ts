@@ -9,16 +9,16 @@ const ATTEMPTS_MAX = 100;
  * would end the server.
  *
  * @param attempt calls back once
- * @param isGivenUp asked before each further attempt
+ * @param isCancelled asked before each further attempt
  */
-export function patiently<T>(
+export function retryOnShortage<T>(
   attempt: (done: (error: NodeJS.ErrnoException | null, value: T) => void) => void,
-  isGivenUp: () => boolean,
+  isCancelled: () => boolean,
   done: (error: NodeJS.ErrnoException | null, value: T) => void,
   attemptsLeft: number = ATTEMPTS_MAX,
 ): void {
   attempt((error, value) => {
-    if (!OUT_OF_DESCRIPTORS.has(error?.code) || attemptsLeft === 1 || isGivenUp()) done(error, value);
-    else setTimeout(() => patiently(attempt, isGivenUp, done, attemptsLeft - 1), PAUSE_MS);
+    if (!OUT_OF_DESCRIPTORS.has(error?.code) || attemptsLeft === 1 || isCancelled()) done(error, value);
+    else setTimeout(() => retryOnShortage(attempt, isCancelled, done, attemptsLeft - 1), PAUSE_MS);
   });
 }

@@ -1,7 +1,7 @@
 import { connect as connectSocket, createServer, type Server, type Socket } from 'node:net';
 import type { ConnectEvents, Endpoint, ListenEvents, Network, PeerAddress } from '@meerkat/core';
 import type { Handshakes } from '../tls/handshakes.ts';
-import { judgeMember } from '../tls/peer-names.ts';
+import { checkMember } from '../tls/peer-names.ts';
 import type { TlsSettings } from '../tls/tls-settings.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import { DialledReads } from './dialled-reads.ts';
@@ -110,7 +110,7 @@ export class PeerNetwork implements Network {
         settings,
         isUnified: tls.isUnified,
         perHostMax: 0,
-        judge: (certificate, { host }) => judgeMember(certificate, host, tls.hosts(), settings.options),
+        checkPeer: (certificate, { host }) => checkMember(certificate, host, tls.hosts(), settings.options),
         events: { onHandshakeFailed: onRefused, onHandshakesExceeded: onRefused },
       },
       onOpen,

@@ -51,7 +51,7 @@ beforeEach(async () => {
         isUnified: false,
         perHostMax: 0,
         // Opened later, when the first bytes of the client may have arrived.
-        judge: () => new Promise((resolve) => setTimeout(resolve, 20, { hosts: null })),
+        checkPeer: () => new Promise((resolve) => setTimeout(resolve, 20, { hosts: null })),
         events: { onHandshakeFailed() {}, onHandshakesExceeded() {} },
       },
     },

@@ -210,7 +210,7 @@ export class SocketStream implements ByteStream {
       if (this.isSecure && this.#isOfClient && isOfCClient(chunk)) this.#output.setLastFrameApart();
     }
     this.#traffic.onBytesReceived(chunk.length);
-    if (this.#isOfClient) this.#turn.clients.onHeard(this);
+    if (this.#isOfClient) this.#turn.clients.touch(this);
     try {
       this.#events?.onBytes(chunk);
     } catch (error) {

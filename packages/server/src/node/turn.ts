@@ -1,5 +1,5 @@
 import type { Clock } from '@meerkat/core';
-import { HeardClients } from './heard-clients.ts';
+import { RecentClients } from './recent-clients.ts';
 import { WritePace } from './write-pace.ts';
 
 /** The part of the core that a turn drives. */
@@ -45,7 +45,7 @@ export interface TurnBorder {
 export class Turn {
   /** Of long output to clients. */
   readonly writePace: WritePace = new WritePace();
-  readonly clients: HeardClients = new HeardClients();
+  readonly clients: RecentClients = new RecentClients();
   readonly #clock: Clock;
   readonly #onFault: (error: unknown) => void;
   #core: TurnCore | null = null;

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CertificateAuthority } from './certificate-authority.ts';
 import { DEFAULT_QUORUM_TLS_OPTIONS, DEFAULT_TLS_OPTIONS } from './options.ts';
-import { judgeClient, judgeMember, refusalOfServer } from './peer-names.ts';
+import { checkClient, checkMember, refusalOfServer } from './peer-names.ts';
 
 const authority = new CertificateAuthority();
 const QUORUM = DEFAULT_QUORUM_TLS_OPTIONS;
@@ -25,7 +25,7 @@ describe('a server that connects', () => {
     ['the address of a member', ['IP:10.0.0.3'], '10.9.9.9', ['10.0.0.3']],
     ['its own address, which a host of the list stands for', ['IP:127.0.0.1'], '127.0.0.1', ['localhost']],
   ])('gets in as the member at that host when its certificate names %s', async (_, names, address, hosts) => {
-    expect(await judgeMember(certify(...names), address, HOSTS, QUORUM)).toEqual({ hosts });
+    expect(await checkMember(certify(...names), address, HOSTS, QUORUM)).toEqual({ hosts });
   });
 
   test.each([
@@ -36,21 +36,21 @@ describe('a server that connects', () => {
     ['what only the name service calls its address', ['DNS:localhost.example.org'], '127.0.0.1'],
     ['nothing', [], '10.9.9.9'],
   ])('is refused when its certificate names %s', async (_, names, address) => {
-    const verdict = await judgeMember(certify(...names), address, HOSTS, QUORUM);
+    const result = await checkMember(certify(...names), address, HOSTS, QUORUM);
     const members = 'zk1.example.org, zk2.example.org, 10.0.0.3, localhost';
-    expect(verdict).toEqual({ refusal: expect.stringContaining(`names no member of the ensemble: ${members}`) });
+    expect(result).toEqual({ refusal: expect.stringContaining(`names no member of the ensemble: ${members}`) });
   });
 
   test.each([{ verifiesHostNames: false }, { verifiesClientHostNames: false }])(
     'is not asked for a name with %o',
     async (rules) => {
-      expect(await judgeMember(certify('DNS:x'), '10.9.9.9', HOSTS, { ...QUORUM, ...rules })).toEqual({ hosts: null });
+      expect(await checkMember(certify('DNS:x'), '10.9.9.9', HOSTS, { ...QUORUM, ...rules })).toEqual({ hosts: null });
     },
   );
 
   test("may be vouched for by its address alone when Apache's rule is switched on", async () => {
     const rules = { ...QUORUM, allowsReverseLookup: true };
-    expect(await judgeMember(certify('IP:10.9.9.9'), '10.9.9.9', HOSTS, rules)).toEqual({ hosts: null });
+    expect(await checkMember(certify('IP:10.9.9.9'), '10.9.9.9', HOSTS, rules)).toEqual({ hosts: null });
   });
 });
 
@@ -69,8 +69,8 @@ describe('a server that is connected to', () => {
 
 test('a client has to come from an address that its certificate names, when that is asked for', async () => {
   const rules = { ...DEFAULT_TLS_OPTIONS, verifiesClientHostNames: true };
-  expect(await judgeClient(certify('IP:10.0.0.1'), '10.0.0.1', rules)).toEqual({ hosts: null });
-  const verdict = await judgeClient(certify('IP:10.0.0.1'), '10.0.0.2', rules);
-  expect(verdict).toEqual({ refusal: expect.stringContaining('does not name its address') });
-  expect(await judgeClient(certify(), '10.0.0.2', DEFAULT_TLS_OPTIONS)).toEqual({ hosts: null });
+  expect(await checkClient(certify('IP:10.0.0.1'), '10.0.0.1', rules)).toEqual({ hosts: null });
+  const result = await checkClient(certify('IP:10.0.0.1'), '10.0.0.2', rules);
+  expect(result).toEqual({ refusal: expect.stringContaining('does not name its address') });
+  expect(await checkClient(certify(), '10.0.0.2', DEFAULT_TLS_OPTIONS)).toEqual({ hosts: null });
 });

@@ -10,10 +10,14 @@ type Rules = Pick<TlsOptions, 'prefix' | 'verifiesHostNames' | 'verifiesClientHo
  */
 
 /** Why a certificate is refused, or the hosts of members that it names; null where names are not checked. */
-export type Verdict = { readonly refusal: string } | { readonly hosts: readonly string[] | null };
+export type PeerCheckResult = { readonly refusal: string } | { readonly hosts: readonly string[] | null };
 
 /** A client: its certificate has to name the address that it comes from. */
-export async function judgeClient(certificate: X509Certificate, address: string, rules: Rules): Promise<Verdict> {
+export async function checkClient(
+  certificate: X509Certificate,
+  address: string,
+  rules: Rules,
+): Promise<PeerCheckResult> {
   if (!rules.verifiesClientHostNames || (await namesAddress(certificate, address, rules))) return { hosts: null };
   const refusal = `its certificate (${describeNames(certificate)}) does not name its address, as ${rules.prefix}.clientHostnameVerification asks for`;
   return { refusal };
@@ -28,12 +32,12 @@ export async function judgeClient(certificate: X509Certificate, address: string,
  *
  * @param hosts of the list of members
  */
-export async function judgeMember(
+export async function checkMember(
   certificate: X509Certificate,
   address: string,
   hosts: readonly string[],
   rules: Rules,
-): Promise<Verdict> {
+): Promise<PeerCheckResult> {
   if (!rules.verifiesHostNames || !rules.verifiesClientHostNames) return { hosts: null };
   if (rules.allowsReverseLookup && (await namesAddress(certificate, address, rules))) return { hosts: null };
   const named = hosts.filter((host) => namesHost(certificate, host));

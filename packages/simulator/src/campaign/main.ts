@@ -116,7 +116,7 @@ class Campaign {
     });
     this.#workers.add(worker);
     let running: number | null = null;
-    const goOn = (): void => {
+    const startNext = (): void => {
       running = this.#next <= this.#options.last ? this.#next++ : null;
       if (running !== null) worker.send(this.#optionsOf(running));
       else this.#retire(worker);
@@ -124,7 +124,7 @@ class Campaign {
     worker.on('message', (outcome: SeedOutcome) => {
       if (this.#isOver) return;
       this.#onOutcome(outcome);
-      if (!this.#isOver) goOn();
+      if (!this.#isOver) startNext();
     });
     worker.on('exit', (code, signal) => {
       if (this.#isOver || !this.#workers.has(worker)) return;
@@ -132,7 +132,7 @@ class Campaign {
       process.exitCode = 1;
       this.#retire(worker);
     });
-    goOn();
+    startNext();
   }
 
   #optionsOf(seed: number): SimulateOptions {

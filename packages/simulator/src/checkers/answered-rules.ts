@@ -46,7 +46,7 @@ export class AnsweredRules {
   readonly #clockMs: (server: number) => number;
   readonly #links: Map<number, Link> = new Map();
   /** Of a leader in its term: the last activity of each session that it must know, by its own clock. */
-  readonly #heardMs: Map<number, Map<bigint, number>> = new Map();
+  readonly #touchedMs: Map<number, Map<bigint, number>> = new Map();
   /** The last activity that a server must have seen itself, by its own clock; over all its terms. */
   readonly #here: Map<number, Map<bigint, number>> = new Map();
 
@@ -67,14 +67,14 @@ export class AnsweredRules {
     const ghost = this.#cluster.server(server);
     if (ghost.term !== term) return;
     mapOf(this.#here, server).set(sessionId, clockMs);
-    if (ghost.role === 'leading') this.#hear(server, sessionId, clockMs);
+    if (ghost.role === 'leading') this.#touch(server, sessionId, clockMs);
     else if (link !== null && this.#links.get(server) === link) {
       link.waiting.push({ sessionId, first: pongs, last: link.sent });
     }
   }
 
   onRole(server: ServerGhost): void {
-    this.#heardMs.delete(server.id);
+    this.#touchedMs.delete(server.id);
   }
 
   onWire(event: WireEvent): void {
@@ -87,9 +87,9 @@ export class AnsweredRules {
   }
 
   onExpired(server: ServerGhost, sessionId: bigint, timeoutMs: number): void {
-    const heardMs = this.#heardMs.get(server.id)?.get(sessionId);
-    if (server.role !== 'leading' || heardMs === undefined) return;
-    const silentMs = this.#clockMs(server.id) - heardMs;
+    const touchedMs = this.#touchedMs.get(server.id)?.get(sessionId);
+    if (server.role !== 'leading' || touchedMs === undefined) return;
+    const silentMs = this.#clockMs(server.id) - touchedMs;
     if (silentMs >= timeoutMs) return;
     const message = `leader ${server.id} ends session 0x${sessionId.toString(16)}, whose client was answered`;
     this.#cluster.report('S8', [server.id], `${message}, after ${silentMs} ms; its timeout is ${timeoutMs} ms`);
@@ -121,7 +121,7 @@ export class AnsweredRules {
     for (const { sessionId, first, last } of link.waiting.filter(isReceived)) {
       const earliest = link.received[first]!;
       const latest = link.received[last]!;
-      this.#hear(link.leader, sessionId, earliest.atMs);
+      this.#touch(link.leader, sessionId, earliest.atMs);
       if (relay !== null && earliest.relay === relay && latest.relay === relay) {
         relay.waiting.push({ sessionId, first: earliest.relayed, last: latest.relayed });
       }
@@ -129,9 +129,9 @@ export class AnsweredRules {
     link.waiting = link.waiting.filter((one) => !isReceived(one));
   }
 
-  #hear(leader: number, sessionId: bigint, clockMs: number): void {
+  #touch(leader: number, sessionId: bigint, clockMs: number): void {
     if (this.#cluster.server(leader).role !== 'leading') return;
-    const heard = mapOf(this.#heardMs, leader);
+    const heard = mapOf(this.#touchedMs, leader);
     heard.set(sessionId, Math.max(clockMs, heard.get(sessionId) ?? 0));
   }
 }

@@ -18,7 +18,7 @@ interface Link {
   /** UPTODATE has been sent: from then on syncLimit counts, and no longer initLimit. */
   isServing: boolean;
   /** When the leader last received something over it, or sent UPTODATE, by the leader's clock. */
-  heardMs: number;
+  contactMs: number;
 }
 
 /** Ticks after a limit within which a server notices: it checks every half tick, the quorum every other time. */
@@ -59,11 +59,11 @@ export class ContactRules {
   onWire(event: WireEvent): void {
     // A closed connection may count as long as a silent one: it is unknown when the leader notices.
     if (event.kind === 'learner-packet' && event.stage === 'received') {
-      const heardMs = this.#clockMs(event.to);
+      const contactMs = this.#clockMs(event.to);
       const link = this.#links.get(event.connection);
-      if (link !== undefined) link.heardMs = heardMs;
+      if (link !== undefined) link.contactMs = contactMs;
       else {
-        const link = { learner: event.from, leader: event.to, isServing: false, heardMs };
+        const link = { learner: event.from, leader: event.to, isServing: false, contactMs };
         this.#links.set(event.connection, link);
       }
     } else if (event.kind === 'leader-packet') {
@@ -71,7 +71,7 @@ export class ContactRules {
       if (event.stage === 'received') this.#leaderHeardMs.set(event.to, this.#clockMs(event.to));
       else if (link !== undefined && event.packet.type === PacketType.upToDate) {
         link.isServing = true;
-        link.heardMs = this.#clockMs(event.from);
+        link.contactMs = this.#clockMs(event.from);
       }
     }
   }
@@ -96,10 +96,10 @@ export class ContactRules {
   #leadsUntilMs(id: number): number {
     const untilMs = new Map<number, number>();
     const nowMs = this.#clockMs(id);
-    for (const [connection, { learner, leader, isServing, heardMs }] of this.#links) {
+    for (const [connection, { learner, leader, isServing, contactMs }] of this.#links) {
       if (leader !== id) continue;
       const ticks = (isServing ? this.#limits.syncLimit : this.#limits.initLimit) + SLACK_TICKS;
-      const until = heardMs + ticks * this.#limits.tickTimeMs;
+      const until = contactMs + ticks * this.#limits.tickTimeMs;
       if (until < nowMs) this.#links.delete(connection);
       untilMs.set(learner, Math.max(until, untilMs.get(learner) ?? 0));
     }
@@ -113,8 +113,8 @@ export class ContactRules {
   }
 
   #followsUntilMs(id: number): number {
-    const heardMs = this.#leaderHeardMs.get(id);
-    if (heardMs === undefined) return Number.POSITIVE_INFINITY;
-    return heardMs + (this.#limits.syncLimit + SLACK_TICKS) * this.#limits.tickTimeMs;
+    const contactMs = this.#leaderHeardMs.get(id);
+    if (contactMs === undefined) return Number.POSITIVE_INFINITY;
+    return contactMs + (this.#limits.syncLimit + SLACK_TICKS) * this.#limits.tickTimeMs;
   }
 }

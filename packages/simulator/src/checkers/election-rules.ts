@@ -54,7 +54,7 @@ export class ElectionRules {
     }
     if (event.kind !== 'notification') return;
     if (event.stage === 'sent') this.#onSent(event.connection, event.from, event.to, event.notification);
-    else this.#onHeard(event.from, event.to, event.notification);
+    else this.#onReceived(event.from, event.to, event.notification);
   }
 
   #onSent(connection: number, from: number, to: number, vote: ElectionNotification): void {
@@ -77,7 +77,7 @@ export class ElectionRules {
     this.#lastSent.set(key, vote);
   }
 
-  #onHeard(from: number, to: number, vote: ElectionNotification): void {
+  #onReceived(from: number, to: number, vote: ElectionNotification): void {
     const looking = this.#looking.get(to);
     if (looking === undefined) return;
     const votes = looking.heard.get(from) ?? [];

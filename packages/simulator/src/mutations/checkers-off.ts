@@ -123,7 +123,13 @@ export async function countTestsWithout(invariant: string, workshop: Workshop): 
 }
 
 /** Files and folders of the simulator's sources that report violated invariants. */
-export const CHECKER_SOURCES: readonly string[] = ['checkers', 'judges.ts', 'simulate.ts', 'recovery.ts', 'at-rest.ts'];
+export const CHECKER_SOURCES: readonly string[] = [
+  'checkers',
+  'run-checkers.ts',
+  'simulate.ts',
+  'recovery.ts',
+  'at-rest.ts',
+];
 
 /** Numbers of the promises that sources name, in their order: E1 … E14, Z1 …, and so on. */
 export function readPromises(paths: readonly string[]): readonly string[] {

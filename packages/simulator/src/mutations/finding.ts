@@ -50,10 +50,10 @@ export async function find(
       : isRecipeTried
         ? await findByRecipe(recipe, workshop, original, options)
         : NO_SEEDS;
-    const verdict = test === null ? 'passed' : await workshop.test(test);
-    const hasTestFailed = test !== null && verdict === 'failed' && (await original.test(test)) === 'passed';
+    const result = test === null ? 'passed' : await workshop.test(test);
+    const hasTestFailed = test !== null && result === 'failed' && (await original.test(test)) === 'passed';
     const name = test === null ? '' : (test.title ?? test.file.slice(test.file.lastIndexOf('/') + 1));
-    const without = verdict === 'late' ? `time was up in ${name}` : `not by ${name}`;
+    const without = result === 'late' ? `time was up in ${name}` : `not by ${name}`;
     return {
       id,
       bySeeds: seeds.text,

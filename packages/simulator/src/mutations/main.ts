@@ -136,8 +136,8 @@ async function findAll(
     const { id, bySeeds, byTest, isFound, seconds } = finding;
     const by = [bySeeds ?? '', byTest].filter((text) => text !== '').join('; ');
     const isMissed = !isFound && mutation.blind === null;
-    const verdict = isFound ? 'found' : isMissed ? 'NOT FOUND' : 'not found, as expected,';
-    process.stdout.write(`${verdict} ${id}: ${by} (${seconds.toFixed(1)} s)\n`);
+    const result = isFound ? 'found' : isMissed ? 'NOT FOUND' : 'not found, as expected,';
+    process.stdout.write(`${result} ${id}: ${by} (${seconds.toFixed(1)} s)\n`);
     if (isMissed) missed.push(id);
     onFinding(finding);
   }

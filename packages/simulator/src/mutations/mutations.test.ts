@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { applyHunk, describeMutation, parseMutation, readMutations, withOutcome } from './mutation.ts';
-import { verdictOf } from './workshop.ts';
+import { resultOf } from './workshop.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const MUTATIONS = readMutations(join(ROOT, 'packages/simulator/mutations'));
@@ -98,7 +98,7 @@ describe('a test that fails', () => {
     ['partly by its time', `${late}AssertionError: expected 1 to be 2\n${summary}`, 'failed'],
     ['by its time only', `${late}${late}${summary}`, 'late'],
     ['never, as none was run', 'No test files found\n', null],
-  ])('%s', (_how, output, verdict) => expect(verdictOf(output, false)).toBe(verdict));
+  ])('%s', (_how, output, result) => expect(resultOf(output, false)).toBe(result));
 });
 
 test('a patch keeps what the last seeds have said, above its lines', () => {

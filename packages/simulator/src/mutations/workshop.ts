@@ -25,10 +25,10 @@ export interface Late {
 }
 
 /** What became of a test; `late`: it failed, and by nothing but its time. */
-export type TestVerdict = 'passed' | 'failed' | 'late';
+export type TestResult = 'passed' | 'failed' | 'late';
 
 /** @param output of vitest, without colours. @returns null when no test has run */
-export function verdictOf(output: string, hasPassed: boolean): TestVerdict | null {
+export function resultOf(output: string, hasPassed: boolean): TestResult | null {
   const failed = Number(/Tests .*?(\d+) failed/.exec(output)?.[1] ?? 0);
   if (failed === 0 && !/Tests .*\d+ passed/.test(output)) return null;
   if (hasPassed) return 'passed';
@@ -151,17 +151,17 @@ export class Workshop {
   }
 
   /** Runs a test, which should fail. */
-  async test({ file, title }: MutationTest): Promise<TestVerdict> {
+  async test({ file, title }: MutationTest): Promise<TestResult> {
     const vitest = join(this.root, 'node_modules/vitest/vitest.mjs');
     const filter = title === null ? [] : ['-t', title.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')];
     const args = [vitest, 'run', '--project', 'sources', file, ...filter];
     const { code, output, isLate } = await this.#run(args, TEST_MAX_MS);
     if (isLate) return 'late';
-    const verdict = verdictOf(output.replaceAll(ESCAPES, ''), code === 0);
-    if (verdict === null) {
+    const result = resultOf(output.replaceAll(ESCAPES, ''), code === 0);
+    if (result === null) {
       throw new Error(`no such test has run: ${file}${title === null ? '' : ` > ${title}`}\n${output}`);
     }
-    return verdict;
+    return result;
   }
 
   /** @returns how many tests of these files fail */

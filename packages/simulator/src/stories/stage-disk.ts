@@ -12,42 +12,42 @@ export interface DiskWatch {
 }
 
 /** Observes what takes place on a server's disk, after the checkers. */
-export class DiskEar implements DiskObserver {
+export class DiskTap implements DiskObserver {
   readonly #server: VirtualServer;
-  readonly #judge: DiskObserver | null;
+  readonly #observer: DiskObserver | null;
   readonly #watches: DiskWatch[];
 
-  constructor(server: VirtualServer, judge: DiskObserver | null, watches: DiskWatch[]) {
+  constructor(server: VirtualServer, observer: DiskObserver | null, watches: DiskWatch[]) {
     this.#server = server;
-    this.#judge = judge;
+    this.#observer = observer;
     this.#watches = watches;
   }
 
   onWritten(path: string, position: number, bytes: Uint8Array): void {
-    this.#judge?.onWritten(path, position, bytes);
-    this.#hear('write', path);
+    this.#observer?.onWritten(path, position, bytes);
+    this.#notify('write', path);
   }
 
   onSynced(path: string): void {
-    this.#judge?.onSynced(path);
-    this.#hear('sync', path);
+    this.#observer?.onSynced(path);
+    this.#notify('sync', path);
   }
 
   onRenamed(source: string, target: string): void {
-    this.#judge?.onRenamed(source, target);
-    this.#hear('rename', target);
+    this.#observer?.onRenamed(source, target);
+    this.#notify('rename', target);
   }
 
   onDirectorySynced(path: string): void {
-    this.#judge?.onDirectorySynced(path);
-    this.#hear('syncDirectory', path);
+    this.#observer?.onDirectorySynced(path);
+    this.#notify('syncDirectory', path);
   }
 
   onFailed(operation: DiskOperation, path: string): void {
-    this.#judge?.onFailed(operation, path);
+    this.#observer?.onFailed(operation, path);
   }
 
-  #hear(operation: DiskEffect, path: string): void {
+  #notify(operation: DiskEffect, path: string): void {
     const watches = this.#watches;
     for (let i = watches.length - 1; i >= 0; i--) {
       const watch = watches[i]!;

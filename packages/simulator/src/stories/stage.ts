@@ -16,13 +16,13 @@ import type { Violation } from '../checkers/violation.ts';
 import type { WireEvent } from '../checkers/wire.ts';
 import { readLogs, readServerDisk } from '../disk-reader.ts';
 import { History } from '../history.ts';
-import { Judges } from '../judges.ts';
 import type { LinkQuality } from '../link-quality.ts';
+import { Checkers } from '../run-checkers.ts';
 import { TraceTail } from '../trace-tail.ts';
 import { ELECTION_PORT, type EnsembleShape, type VirtualEnsemble } from '../virtual-ensemble.ts';
 import type { VirtualServer } from '../virtual-server.ts';
 import { VirtualWorld } from '../virtual-world.ts';
-import { DiskEar, type DiskEffect, type DiskWatch, effectsOf } from './stage-disk.ts';
+import { type DiskEffect, DiskTap, type DiskWatch, effectsOf } from './stage-disk.ts';
 import { type CutPlace, type PacketMatch, StageWire } from './stage-wire.ts';
 
 export { type CutPlace, isNewLeaderAck, type PacketMatch } from './stage-wire.ts';
@@ -52,7 +52,7 @@ export async function play(shape: StageShape, story: (stage: Stage) => Promise<v
         await story(stage);
         await stage.end();
       }, STORY_MAX_MS);
-      stage.judge();
+      stage.checkInvariants();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       const violations = stage.violations.map(({ invariant, message, atMs }) => `${atMs} ${invariant} ${message}`);
@@ -65,7 +65,7 @@ export async function play(shape: StageShape, story: (stage: Stage) => Promise<v
 export class Stage {
   readonly world: VirtualWorld;
   readonly ensemble: VirtualEnsemble;
-  readonly judges: Judges;
+  readonly checkers: Checkers;
   readonly tail: TraceTail = new TraceTail(TAIL_LINES);
   readonly #wire: StageWire;
   readonly #clients: Map<string, Client> = new Map();
@@ -80,12 +80,12 @@ export class Stage {
     const history = new History(() => world.nowMs);
     const mayFail = shape.mayFail ?? [];
     this.#excused = shape.excused ?? [];
-    this.judges = new Judges(world, this.ensemble, history, ({ serverId }) => mayFail.includes(serverId));
+    this.checkers = new Checkers(world, this.ensemble, history, ({ serverId }) => mayFail.includes(serverId));
     this.#wire = new StageWire(world.network, this.ensemble, (line) => this.tail.add(line));
     world.watch({
       onChange: (server, what) => {
         // The checkers have just installed their own observer.
-        if (what === 'starts') server.disk.observer = new DiskEar(server, server.disk.observer, this.#diskWatches);
+        if (what === 'starts') server.disk.observer = new DiskTap(server, server.disk.observer, this.#diskWatches);
       },
     });
   }
@@ -355,7 +355,7 @@ export class Stage {
     await this.write(leader);
     for (const client of this.#clients.values()) await client.close();
     await this.until('all servers have the same', () => this.ensemble.isAtRest);
-    this.judges.judgeServers();
+    this.checkers.checkServers();
   }
 
   /** Drops the connection attempts of clients at servers without a leader, which would fill the trace. */
@@ -365,12 +365,12 @@ export class Stage {
 
   /** Violations that the story has not caused itself. */
   get violations(): readonly Violation[] {
-    return this.judges.violations.filter(({ invariant }) => !this.#excused.includes(invariant));
+    return this.checkers.violations.filter(({ invariant }) => !this.#excused.includes(invariant));
   }
 
   /** @throws Error when an invariant was violated */
-  judge(): void {
-    this.judges.judgeHistory();
+  checkInvariants(): void {
+    this.checkers.checkOperations();
     if (this.violations.length > 0) throw new Error('promises were broken');
   }
 }

@@ -67,7 +67,7 @@ export function ApplyDialog(props: { readonly plan: MembersPlan; onClose(done: n
       onClose={() => props.onClose(done)}
       onSubmit={() => void run(done)}
       title={texts.title}
-      {...(isOver ? {} : { submit: hasBegun ? texts.goOn : texts.submit })}
+      {...(isOver ? {} : { submit: hasBegun ? texts.resume : texts.submit })}
     >
       <p>{isOver ? texts.all : hasBegun ? texts.stop : texts.text}</p>
       <ol aria-live="polite" className="steps">

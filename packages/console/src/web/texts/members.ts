@@ -58,7 +58,7 @@ export const MEMBERS_TEXTS = {
       title: 'Change the members?',
       text: 'Each step is one change of the ensemble, and is made only if the list has not been changed meanwhile. Completed steps stay when a later one is refused.',
       submit: 'Change',
-      goOn: 'Continue',
+      resume: 'Continue',
       waits: 'to come',
       works: 'at work…',
       waitsFor: (first: string): string => `waiting: ${first}`,

@@ -210,7 +210,7 @@ class Thread {
       onGone: (stream) => events.onGone(stream),
       onNote: (text) => events.onNote(JSON.parse(text) as ThreadNote),
       onBytesRead(bytes, stream) {
-        turn.clients.onHeard(stream);
+        turn.clients.touch(stream);
         events.onBytesRead(bytes);
       },
     });

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import { type PeerAddress, SocketSide } from '@meerkat/core';
-import { judgeClient } from '../../tls/peer-names.ts';
+import { checkClient } from '../../tls/peer-names.ts';
 import { withContext } from '../../tls/tls-settings.ts';
 import { NODE_CLOCK } from '../clock.ts';
 import { ConnectionShare } from '../descriptors.ts';
@@ -102,8 +102,8 @@ export class IoThread {
       settings: withContext(settings),
       isUnified,
       perHostMax,
-      judge: options.verifiesClientHostNames
-        ? (certificate, { host }) => judgeClient(certificate, host, options)
+      checkPeer: options.verifiesClientHostNames
+        ? (certificate, { host }) => checkClient(certificate, host, options)
         : undefined,
       events: {
         onHandshakeFailed: (remote, reason, isAuthentication) =>

@@ -5,8 +5,8 @@ import { LiveChecker, type LiveCheckerOptions } from './checkers/live-checker.ts
 import { type Violation, Violations } from './checkers/violation.ts';
 import { type WireEvent, WireTap } from './checkers/wire.ts';
 import { ClientContact } from './client-contact.ts';
-import { DiskJudge } from './disk-judge.ts';
 import { readLogs } from './disk-reader.ts';
+import { DiskReporter } from './disk-reporter.ts';
 import type { History } from './history.ts';
 import { ShownMembership } from './shown-membership.ts';
 import { Sightings } from './sightings.ts';
@@ -21,14 +21,14 @@ import type { VirtualWorld } from './virtual-world.ts';
  * It checks itself A1, a program or server that threw; A2, a server that exited by itself for no reason; L1 to L3,
  * missing progress; R5, what servers show of the membership.
  */
-export class Judges {
+export class Checkers {
   readonly #world: VirtualWorld;
   readonly #ensemble: VirtualEnsemble;
   readonly #history: History;
   readonly #own: Violations;
   /** null for a standalone server, which has no peers to agree with. */
   readonly #live: LiveChecker | null;
-  readonly #disks: Map<VirtualServer, DiskJudge> = new Map();
+  readonly #disks: Map<VirtualServer, DiskReporter> = new Map();
   #aboutHistory: readonly Violation[] = [];
   /** Of all servers, once the run has come to rest. */
   #finalStates: readonly FinalState[] = [];
@@ -95,7 +95,7 @@ export class Judges {
   }
 
   /** Called now and then: servers at the same zxid must have the same tree. */
-  judgeDigests(): void {
+  checkDigests(): void {
     for (const server of this.#ensemble.servers) {
       for (const { zxid, digest } of server.core?.view.digests() ?? []) {
         const known = this.#digests.get(zxid);
@@ -109,8 +109,8 @@ export class Judges {
   }
 
   /** At rest, when nothing is left to happen: all servers must have the same data. */
-  judgeServers(): void {
-    this.judgeDigests();
+  checkServers(): void {
+    this.checkDigests();
     const summaries = this.#ensemble.servers.map((server) => JSON.stringify(summaryOf(server)));
     if (new Set(summaries).size > 1) this.report('Z17', `the servers differ at rest: ${summaries.join(' ')}`);
     for (const server of this.#ensemble.servers) this.#judgeConfig(server);
@@ -132,7 +132,7 @@ export class Judges {
   }
 
   /** At the end of the run. */
-  judgeHistory(): void {
+  checkOperations(): void {
     const committed = this.#committed();
     const server = this.#ensemble.servers[0];
     const txnBytesMax = txnBytesMaxOfServer(server);
@@ -180,7 +180,7 @@ export class Judges {
     });
     this.#history.listen(new ClientContact(live, (host) => this.#ensemble.server(host)?.serverId ?? null).onEntry);
     for (const server of servers) {
-      this.#disks.set(server, new DiskJudge(live, server, () => server.disk));
+      this.#disks.set(server, new DiskReporter(live, server, () => server.disk));
     }
     const wire = new WireTap({
       portKind: (_host, port) => {

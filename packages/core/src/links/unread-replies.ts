@@ -7,7 +7,7 @@ import { Strangers } from './strangers.ts';
  * A client that does not read gets no further requests read, but thousands of them could hold a long reply each. When
  * all together hold too much, a connection of the address with most of them is closed, the oldest first.
  */
-export class UntakenReplies<T> {
+export class UnreadReplies<T> {
   readonly #bytesMax: number;
   readonly #bytesOf: Map<T, number> = new Map();
   readonly #holders: Strangers<T> = new Strangers();

@@ -26,7 +26,7 @@ export interface WayToLeaderEvents extends LeaderLinkEvents {
   onUnreachable(reason: string): void;
 }
 
-export class WayToLeader {
+export class LeaderConnector {
   readonly #host: RoleHost;
   readonly #ensemble: EnsembleOptions;
   readonly #members: () => Members;

@@ -1,8 +1,8 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import { MemoryNetwork, TestRandom } from '../testing/memory-network.ts';
+import { LeaderConnector } from './leader-connector.ts';
 import type { RoleHost } from './role-host.ts';
-import { WayToLeader } from './way-to-leader.ts';
 
 const LEADER = { host: 'leader', port: 2888 };
 const FOLLOWER = { host: 'follower', port: 2190 };
@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 
 /** Server 3's connection to the leader, server 1; server 2 may feed observers. */
-function way(isObserver: boolean): WayToLeader {
+function way(isObserver: boolean): LeaderConnector {
   const host = {
     ports: { clock: network.clock, random: new TestRandom(1), network: network.portOf('learner') },
     options: { tickTimeMs: 200 },
@@ -31,7 +31,7 @@ function way(isObserver: boolean): WayToLeader {
     quorumEndpointsOf: () => [LEADER],
     observerMasters: () => [{ serverId: 2, at: FOLLOWER }],
   };
-  const made: WayToLeader = new WayToLeader(
+  const made: LeaderConnector = new LeaderConnector(
     host as unknown as RoleHost,
     ENSEMBLE as never,
     () => members as never,
@@ -63,7 +63,7 @@ function listen(at: { host: string; port: number }): ByteStream[] {
   return streams;
 }
 
-function advance(taken: WayToLeader, ms: number): void {
+function advance(taken: LeaderConnector, ms: number): void {
   const untilMs = network.nowMs + ms;
   while (Math.min(taken.nextDeadlineMs, network.nextEventMs) <= untilMs) {
     if (network.nextEventMs <= taken.nextDeadlineMs) network.step();

@@ -11,7 +11,7 @@ import {
 import type { VirtualServer } from './virtual-server.ts';
 
 /** Reports to a live checker what reaches one server's disk, from files and bytes alone. */
-export class DiskJudge implements DiskObserver {
+export class DiskReporter implements DiskObserver {
   readonly #checker: LiveChecker;
   readonly #serverId: number;
   /** Of snapshots and epochs. */

@@ -11,7 +11,7 @@ export type Asker = LinkId | null;
  * To the leader they all come from the follower. So this class drops requests that a session made through one of them
  * after its client has moved to another: they would be carried out after what the client requests there.
  */
-export class RelayedQuestions {
+export class RelayedRequests {
   readonly #syncs: Fifo<Asker> = new Fifo();
   #asked = 0;
   #answered = 0;

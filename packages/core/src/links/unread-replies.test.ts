@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { PeerAddress } from '../base/ports.ts';
 import { create } from '../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
-import { UntakenReplies } from './untaken-replies.ts';
+import { UnreadReplies } from './unread-replies.ts';
 
 const addressOf = (last: number): PeerAddress => ({
   ip: Uint8Array.of(10, 0, 0, last),
@@ -13,7 +13,7 @@ const addressOf = (last: number): PeerAddress => ({
 
 describe('long replies that are not read', () => {
   test('are dropped once their total is too large: of the address with most of them, the oldest first', () => {
-    const replies = new UntakenReplies<string>(100);
+    const replies = new UnreadReplies<string>(100);
     replies.hold('a1', addressOf(1), 40);
     replies.hold('b1', addressOf(2), 30);
     replies.hold('b2', addressOf(2), 30);
@@ -25,7 +25,7 @@ describe('long replies that are not read', () => {
   });
 
   test('no longer count once they are read', () => {
-    const replies = new UntakenReplies<string>(100);
+    const replies = new UnreadReplies<string>(100);
     for (let i = 0; i < 10; i++) {
       replies.hold('a', addressOf(1), 90);
       replies.release('a');
@@ -35,7 +35,7 @@ describe('long replies that are not read', () => {
   });
 
   test('are kept if a single one exceeds the limit', () => {
-    const replies = new UntakenReplies<string>(100);
+    const replies = new UnreadReplies<string>(100);
     replies.hold('a', addressOf(1), 1000);
     expect(replies.shed()).toBeNull();
   });

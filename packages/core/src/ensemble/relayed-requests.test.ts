@@ -1,6 +1,6 @@
 import { type ForwardedRequestPacket, OpCode, PacketType } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
-import { RelayedQuestions } from './relayed-questions.ts';
+import { RelayedRequests } from './relayed-requests.ts';
 
 const request = (op: number, sessionId: bigint, cxid = 1): ForwardedRequestPacket => ({
   type: PacketType.request,
@@ -12,14 +12,14 @@ const request = (op: number, sessionId: bigint, cxid = 1): ForwardedRequestPacke
 });
 
 test('answers to syncs are counted for the askers, in order', () => {
-  const questions = new RelayedQuestions();
+  const questions = new RelayedRequests();
   expect([null, 7, null, 8].map((asker) => questions.onSync(asker))).toEqual([1, 2, 3, 4]);
   expect(questions.onSynced(2)).toBe(1);
   expect(questions.onSynced(4)).toBe(2);
 });
 
 test('answers about a session go to those that asked about it, in order', () => {
-  const questions = new RelayedQuestions();
+  const questions = new RelayedRequests();
   for (const [asker, id] of [
     [7, 1n],
     [null, 2n],
@@ -31,7 +31,7 @@ test('answers about a session go to those that asked about it, in order', () => 
 });
 
 test('a request of a session through one observer is dropped once it has moved to another', () => {
-  const questions = new RelayedQuestions();
+  const questions = new RelayedRequests();
   expect(questions.mayAsk(7, request(OpCode.createSession, 1n))).toBe(true);
   questions.onRevalidate(8, 1n);
   expect(questions.mayAsk(7, request(OpCode.setData, 1n))).toBe(false);
@@ -45,7 +45,7 @@ test('a request of a session through one observer is dropped once it has moved t
 });
 
 test('a session that ended before its client reconnected is forgotten', () => {
-  const questions = new RelayedQuestions();
+  const questions = new RelayedRequests();
   questions.onRevalidate(7, 1n);
   questions.onRevalidate(8, 1n);
   expect(questions.takeRevalidation(1n, false)).toBe(7);

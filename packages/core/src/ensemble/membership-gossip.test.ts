@@ -18,7 +18,7 @@ function parsed(text: string): Membership {
 
 function assess(from: number, text: string, isReconfigEnabled = true): GossipResult {
   const members = new Members(parsed(textOf(OWN_VERSION)), isReconfigEnabled);
-  const rules = { standaloneEnabled: false, ipReachable: null } as never;
+  const rules = { isStandaloneEnabled: false, isMultiAddressEnabled: false };
   return assessMembership(from, text, { members, isReconfigEnabled, rules, acceptedEpoch: 2 });
 }
 
@@ -39,6 +39,12 @@ it.each([
   { what: 'one reported by a stranger', from: 9, text: NEWER, why: 'it is no member' },
   { what: 'one of an epoch far beyond', from: 2, text: textOf(makeZxid(1_000_000, 1)), why: 'far beyond 2' },
   { what: 'one that cannot be used', from: 2, text: 'nonsense', why: 'cannot be used' },
+  {
+    what: 'one that breaks the rules',
+    from: 2,
+    text: textOf(makeZxid(2, 6), ['server.2=b:1:2|c:1:2:participant', 'server.3=d:1:2:participant']),
+    why: 'multiAddress',
+  },
   { what: 'another of the same version', from: 2, text: textOf(OWN_VERSION, THREE.slice(0, 2)), why: 'differs' },
 ])('$what is not adopted, with a warning', ({ from, text, why }) => {
   expect(assess(from, text)).toEqual({ warning: expect.stringContaining(why) });

@@ -23,12 +23,12 @@ export function assessMembership(from: number, configText: string, known: KnownM
   if ('fault' in membership) {
     return { warning: `server ${from} follows a membership that cannot be used: ${membership.fault}` };
   }
-  if (membership.version > own.version) return judgeNewer(from, membership, known);
+  if (membership.version > own.version) return assessNewer(from, membership, known);
   const isSameVersion = membership.version === own.version && own.version > ZXID_ZERO;
   return isSameVersion && !hasSameContent(membership, own) ? describeDifference(from, configText) : null;
 }
 
-function judgeNewer(
+function assessNewer(
   from: number,
   membership: Membership,
   { members, rules, acceptedEpoch }: KnownMembership,

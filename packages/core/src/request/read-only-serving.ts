@@ -32,7 +32,8 @@ export class ReadOnlyServing {
   constructor(parts: ServingParts, nowMs: number) {
     const { options, database, watches, sessionIds, trace } = parts;
     const { tickTimeMs: tickMs } = options;
-    const sessions = new ReadOnlySessions(options.serverId, database, tickMs, nowMs);
+    const logsTxns = options.ensemble?.syncEnabled ?? true;
+    const sessions = new ReadOnlySessions(options.serverId, logsTxns, database, tickMs, nowMs);
     const local = new LocalSessions({ replicated: sessions, sessionIds, tickMs }, nowMs);
     this.database = database;
     this.sessions = sessions;

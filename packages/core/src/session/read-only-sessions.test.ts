@@ -8,12 +8,18 @@ const TICK_MS = 100;
 const OWN = 1n << 56n;
 const FOREIGN = 2n << 56n;
 
-function sessionsOf(...txns: readonly { readonly sessionId: bigint; readonly txn: Txn }[]): ReadOnlySessions {
+type Logged = { readonly sessionId: bigint; readonly txn: Txn };
+
+function sessionsOf(...txns: readonly Logged[]): ReadOnlySessions {
+  return new ReadOnlySessions(1, true, databaseOf(txns), TICK_MS, 0);
+}
+
+function databaseOf(txns: readonly Logged[]): Database {
   const database = new Database({ extendedTypesEnabled: true, digestEnabled: true }, { emit() {} });
   txns.forEach(({ sessionId, txn }, i) => {
     database.apply({ sessionId, cxid: i, zxid: (0x100000001 + i) as Zxid, time: 0 }, txn, IGNORED);
   });
-  return new ReadOnlySessions(1, database, TICK_MS, 0);
+  return database;
 }
 const IGNORED = { onCreated() {}, onDeleted() {}, onDataChanged() {} };
 
@@ -42,6 +48,12 @@ test('a session with ephemerals is closed without a reply: this server cannot kn
 
 test('the client of an unknown session of another server is not told that it has ended', () => {
   expect(sessionsOf().resume(FOREIGN, 4000, 0)).toMatchObject({ kind: 'close' });
+});
+
+test('the client of an unknown own session is told that it has ended, unless this server does not log txns', () => {
+  expect(sessionsOf().resume(OWN, 4000, 0)).toMatchObject({ kind: 'refuse' });
+  const observer = new ReadOnlySessions(1, false, databaseOf([]), TICK_MS, 0);
+  expect(observer.resume(OWN, 4000, 0)).toMatchObject({ kind: 'close' });
 });
 
 test('a session that times out is disconnected, and can be resumed later', () => {

@@ -16,11 +16,14 @@ import { SessionTracker } from './session-tracker.ts';
  */
 export class ReadOnlySessions implements SessionTable {
   readonly #serverId: number;
+  readonly #logsTxns: boolean;
   readonly #database: Database;
   readonly #connected: SessionTracker;
 
-  constructor(serverId: number, database: Database, tickMs: number, nowMs: number) {
+  /** @param logsTxns false for an observer that does not log (`syncEnabled=false`) */
+  constructor(serverId: number, logsTxns: boolean, database: Database, tickMs: number, nowMs: number) {
     this.#serverId = serverId;
+    this.#logsTxns = logsTxns;
     this.#database = database;
     this.#connected = new SessionTracker(tickMs, nowMs);
   }
@@ -56,8 +59,10 @@ export class ReadOnlySessions implements SessionTable {
   resume(id: bigint, timeoutMs: number, nowMs: number): ConnectDecision {
     const name = formatSessionId(id);
     if (!this.#database.sessions.has(id)) {
-      // If this server created it, that was in an earlier incarnation. One of another server may still be alive.
-      if (serverIdOf(id) === this.#serverId) return { kind: 'refuse', reason: `session ${name} has ended` };
+      // Sessions that the ensemble has, and that this server created, are in its log if it has one: this one has ended,
+      // or was local to an earlier incarnation. A session of another server may still be alive.
+      const wouldKnow = this.#logsTxns && serverIdOf(id) === this.#serverId;
+      if (wouldKnow) return { kind: 'refuse', reason: `session ${name} has ended` };
       return { kind: 'close', reason: `session ${name} is unknown to this server, which is read-only` };
     }
     if (this.#database.tree.ephemeralCountOf(id) > 0) {

@@ -414,7 +414,7 @@ describe('a failure of the server', () => {
     await untold.dispose();
 
     const told = await TestServer.start(failing());
-    await expect(told.expireSession((await connect(told)).sessionId)).rejects.toThrow('this must hold');
+    await expect(told.expireSession((await connect(told)).sessionId)).rejects.toThrow('invariant violated');
     await told.dispose();
   });
 });

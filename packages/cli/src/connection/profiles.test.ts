@@ -101,7 +101,7 @@ describe('profiles', () => {
     ],
     ['a secret', { profiles: { a: { server: 'x', auth: [] } } }, ': profiles.a.auth: it belongs into secrets.json'],
     ['a bad name', { profiles: { 'a b': { server: 'x' } } }, ': profiles.a b: a name is made of letters'],
-    ['an unknown default', { default: 'b', profiles: { a: { server: 'x' } } }, ': the default "b" is none of its'],
+    ['an unknown default', { default: 'b', profiles: { a: { server: 'x' } } }, ': the default "b" is not one of its'],
     ['nothing', [], ': profiles: it is missing'],
   ])('of a file with %s: the place is told', (_, content, message) => {
     const path = write('profiles.json', content);

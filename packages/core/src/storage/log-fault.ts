@@ -32,7 +32,7 @@ export function describeDamage(place: FilePosition, { reason, intact, last, dura
   if (reason === null) {
     return (
       `${place.path} at position ${place.position}: the log ends here, with zxid ${hexZxid(last)}, and this server had ` +
-      `acknowledged all up to ${hexZxid(durable)}. ${EARLY_END}`
+      `acknowledged everything up to ${hexZxid(durable)}. ${EARLY_END}`
     );
   }
   const parts = [`${place.path} at position ${place.position}: ${reason}.`];

@@ -83,8 +83,8 @@ test(
     const lock = await mutex.acquire();
     await lock.release();
     await expect(condition.wait(lock)).rejects.toThrow('is no longer held: it was released');
-    await expect(condition.notify(lock)).rejects.toThrow('not held any more');
-    await expect(condition.notifyAll(lock)).rejects.toThrow('not held any more');
+    await expect(condition.notify(lock)).rejects.toThrow('no longer held');
+    await expect(condition.notifyAll(lock)).rejects.toThrow('no longer held');
   }),
 );
 

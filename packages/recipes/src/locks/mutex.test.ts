@@ -303,11 +303,11 @@ describe('a write guarded by a lock', () => {
       await expect(guarded.delete('/b')).rejects.toMatchObject({ code: 'NONODE' });
       const other = lock.reenter();
       await other.release();
-      await expect(other.guarded.set('/a', '6')).rejects.toThrow('not held any more: it was released');
+      await expect(other.guarded.set('/a', '6')).rejects.toThrow('no longer held: it was released');
       await client.delete(lock.path);
       while (!lock.signal.aborted) await sleep(1);
       await expect(guarded.set('/a', '6')).rejects.toBeInstanceOf(NotHeldError);
-      await expect(guarded.set('/a', '6')).rejects.toThrow('not held any more: its znode was deleted');
+      await expect(guarded.set('/a', '6')).rejects.toThrow('no longer held: its znode was deleted');
       expect((await client.get('/a', { codec: text })).data).toBe('4');
     }));
 

@@ -133,7 +133,7 @@ test.each([true, false])('an item that was given back can no longer be done (lea
     await queue.put('a');
     const item = await queue.take();
     await item.giveBack();
-    await expect(item.done()).rejects.toThrow('not held any more');
+    await expect(item.done()).rejects.toThrow('no longer held');
     expect(await drain(queue)).toEqual(['a']);
     await queue.put('b');
     const next = await queue.take();

@@ -96,7 +96,7 @@ describe('a queue', () => {
       const item = await waiting;
       expect(item.value).toBe('a');
       expect(taken.isHeld).toBe(false);
-      await expect(taken.done()).rejects.toThrow('not held any more');
+      await expect(taken.done()).rejects.toThrow('no longer held');
       expect(await queue.size()).toBe(1);
       await item.done();
     }),
@@ -113,8 +113,8 @@ describe('a queue', () => {
       const [lease] = (await client.children('/jobs-leases')).children;
       const other = await fleet.connect();
       await other.delete(`/jobs-leases/${lease}`);
-      await expect(item.guarded!.set('/result', 'too late')).rejects.toThrow('not held any more');
-      await expect(item.done()).rejects.toThrow('not held any more');
+      await expect(item.guarded!.set('/result', 'too late')).rejects.toThrow('no longer held');
+      await expect(item.done()).rejects.toThrow('no longer held');
       expect(await queue.size()).toBe(1);
     }),
   );

@@ -144,7 +144,7 @@ describe('the past of the server itself', () => {
   test('is not read on when the server ends, nor is what waits for its turn', async () => {
     const { readings, workers, worker } = start();
     const span = expect(readings.span()).rejects.toThrow('has ended');
-    const waiting = expect(readings.span()).rejects.toThrow('the server ends');
+    const waiting = expect(readings.span()).rejects.toThrow('the server is stopping');
     const reader = await worker(0);
     await readings.close();
     expect(reader.isTerminated).toBe(true);

@@ -12,7 +12,7 @@ const CASES: readonly MutantCase[] = [
   ['D1', 'log-not-synced', '--faults crash', 1],
   ['S3', 'close-session-without-paths', '--faults none', 1],
   ['S4', 'learners-sessions-not-touched', '--faults none', 1],
-  ['S8', 'session-heard-of-once', '--faults none', 1],
+  ['S8', 'session-reported-once', '--faults none', 1],
   ['S13', 'session-stays-elsewhere', '--faults none --minutes 0.05', 1],
   ['L4', 'silent-learner-waited-for', '--faults isolate,partition --minutes 0.5', 1],
   ['C1', 'reads-overtake-writes', '--faults none --minutes 0.05', 1],

@@ -9,7 +9,7 @@ import { converse, MULTI_THREADED_SCRIPT, SINGLE_THREADED_SCRIPT } from './c-cli
 import { buildCClient, type CClient } from './c-client/with-tls.ts';
 import { Ensemble, THREADED } from './ensemble/ensemble.ts';
 import { ForeignClient } from './ensemble/foreign-client.ts';
-import { livesOn, ownerOf, type SessionOwner, summon } from './ensemble/session-owner.ts';
+import { expectSessionKept, ownerOf, type SessionOwner, startClient } from './ensemble/session-owner.ts';
 import { writeUntilDone } from './ensemble/workload.ts';
 import { ConsoleProcess } from './harness/console-process.ts';
 import { describeWith } from './harness/peers.ts';
@@ -149,7 +149,7 @@ describeWith(['cClientSources'], 'the C client with TLS', () => {
       const tls = { ...built, files: `${trustStorePath},${known}` };
       for (const kind of KINDS) {
         for (const member of [leader, follower]) {
-          const owner = await summon(kind, ensemble, member, `/${kind}-${member.id}`, control, { tls });
+          const owner = await startClient(kind, ensemble, member, `/${kind}-${member.id}`, control, { tls });
           owners.push(owner);
           expect(await ensemble.memberOf(owner.session)).toBe(member);
         }
@@ -169,7 +169,7 @@ describeWith(['cClientSources'], 'the C client with TLS', () => {
 
   /** Checks that each client has its session with ephemerals and watches, and closes it. */
   async function expectAlive(owners: readonly SessionOwner[], control: Client): Promise<void> {
-    await Promise.all(owners.map((owner) => livesOn(owner, 1, control)));
+    await Promise.all(owners.map((owner) => expectSessionKept(owner, 1, control)));
     for (const { client } of owners) {
       expect(await client.quit()).toBe(0);
       expect(await control.exists(`${client.root}/mine`)).toBeNull();

@@ -1,7 +1,7 @@
 /** Messages between a server and the torture process. Zxids are numbers, session ids and digests hex. */
 
 /** Faults of a server's disk from now on. */
-export type DiskTrouble =
+export type DiskFault =
   | { readonly kind: 'none' }
   /** Each completion is reported after a random delay of at most `maxMs` milliseconds. */
   | { readonly kind: 'slow'; readonly maxMs: number }
@@ -13,7 +13,7 @@ export type DiskTrouble =
   | { readonly kind: 'full' };
 
 export type ToServer =
-  | { readonly kind: 'disk'; readonly trouble: DiskTrouble }
+  | { readonly kind: 'disk'; readonly trouble: DiskFault }
   /** Answered by an inspection. */
   | { readonly kind: 'inspect' };
 

@@ -1,5 +1,5 @@
 import { type Fault, type FaultKind, formatFault, LEADER, SeededRandom } from '@meerkat/simulator';
-import type { DiskTrouble } from './messages.ts';
+import type { DiskFault } from './messages.ts';
 import { type Cut, formatCut, isServer, PORT_KINDS, type TortureNetwork } from './network.ts';
 import type { RealEnsemble } from './real-ensemble.ts';
 import type { ServerProcess } from './server-process.ts';
@@ -244,7 +244,7 @@ function pairsOf(hosts: readonly string[], others: readonly string[]): readonly 
   );
 }
 
-function drawTrouble(kind: FaultKind, random: SeededRandom): DiskTrouble | null {
+function drawTrouble(kind: FaultKind, random: SeededRandom): DiskFault | null {
   switch (kind) {
     case 'disk-slow':
       return { kind: 'slow', maxMs: random.between(5, 300) };

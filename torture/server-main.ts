@@ -7,9 +7,9 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type RunningServer, readZooCfg, runServer } from '@meerkat/server';
+import { atticOf, FaultyDisk } from './faulty-disk.ts';
 import { type FromServer, isToServer } from './messages.ts';
 import { RedirectedNetwork } from './redirected-network.ts';
-import { atticOf, TroubledDisk } from './troubled-disk.ts';
 
 /** Milliseconds between two checks for a changed status. */
 const STATUS_MS = 50;
@@ -19,7 +19,7 @@ const configuration = readZooCfg({ text: readFileSync(file, 'utf8'), file, worki
 const ports = new Map(JSON.parse(redirections) as [number, number][]);
 const directory = dirname(file);
 
-let disk: TroubledDisk | null = null;
+let disk: FaultyDisk | null = null;
 let server: RunningServer | null = null;
 let epoch = 0;
 let isLeading = false;
@@ -78,7 +78,7 @@ process.exitCode = await runServer(
   },
   {
     decorateDisk: (files, deliver) => {
-      disk = new TroubledDisk(files, atticOf(configuration.server.dataLogDirectory), {
+      disk = new FaultyDisk(files, atticOf(configuration.server.dataLogDirectory), {
         deliver,
         fraction: Math.random,
       });

@@ -71,7 +71,7 @@ for (const kind of SERVER_KINDS) {
         // The one-shot watch and the stream are notified of the creation, by this client or the observer.
         if (!isThere) await observer.create(path);
         expect(await changed).toMatchObject({ type: 'created', path });
-        await checkHears(events, observer, `/write/after-${round}-`);
+        await expectNotified(events, observer, `/write/after-${round}-`);
       }
       // Every kind of outcome has occurred, so the cuts were where they were meant to be.
       expect(outcomes.acknowledged).toBeGreaterThan(0);
@@ -116,7 +116,7 @@ for (const kind of SERVER_KINDS) {
         checkWrite(outcome, isThere, path);
         if (!isThere) await observer.create(path);
         expect(await changed).toMatchObject({ type: 'created', path });
-        await checkHears(events, observer, `/again-children/after-${round}-`);
+        await expectNotified(events, observer, `/again-children/after-${round}-`);
       };
 
       const before = { toServer: proxy.bytesToServer, toClient: proxy.bytesToClient };
@@ -166,7 +166,7 @@ function cutOpenConnection({ proxy }: FaultSite, cut: Cut): Promise<void> {
  * Checks that a stream delivers the next change. If its connection just broke, it reports a gap instead, and then later
  * changes.
  */
-async function checkHears(events: EventLog, observer: Client, prefix: string): Promise<void> {
+async function expectNotified(events: EventLog, observer: Client, prefix: string): Promise<void> {
   for (;;) {
     const from = events.events.length;
     const { path } = await observer.create(prefix, '', { sequential: true });

@@ -11,8 +11,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
 import { violationsOf } from './accessibility.ts';
 import { ConsoleSite, launchBrowser } from './console-site.ts';
-import { PATIENCE_MS } from './lent-page.ts';
 import { isRecording, picturePath, recordPicture } from './pictures.ts';
+import { PATIENCE_MS } from './pooled-page.ts';
 
 /*
  * Accessibility and appearance of the page. With RECORD=1 the pictures of docs/console.md are recorded again.

@@ -1,7 +1,7 @@
 import { type Client, connect } from '@meerkat/client';
 import { type ClusterOptions, type ConsoleOptions, type RunningConsole, startConsole } from '@meerkat/console';
 import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core';
-import { LentPage, type Look } from './lent-page.ts';
+import { type Look, PooledPage } from './pooled-page.ts';
 
 /** Flags for a browser without network traffic of its own. */
 const FLAGS = [
@@ -30,7 +30,7 @@ export class ConsoleSite implements AsyncDisposable {
   readonly console: RunningConsole;
   readonly client: Client;
   readonly page: Page;
-  readonly #lent: LentPage;
+  readonly #lent: PooledPage;
   /** Errors of the page, and requests to other origins. */
   readonly #complaints: string[] = [];
 
@@ -46,10 +46,10 @@ export class ConsoleSite implements AsyncDisposable {
       { host: '127.0.0.1', port: 0 },
     );
     const client = await connect(cluster?.connection ?? servers);
-    return new ConsoleSite(running, client, await LentPage.lend(browser, { colorScheme, width, height }));
+    return new ConsoleSite(running, client, await PooledPage.acquire(browser, { colorScheme, width, height }));
   }
 
-  private constructor(running: RunningConsole, client: Client, lent: LentPage) {
+  private constructor(running: RunningConsole, client: Client, lent: PooledPage) {
     const { page } = lent;
     this.console = running;
     this.client = client;

@@ -11,7 +11,7 @@ import { writeCertificates } from '../harness/admin-certificates.ts';
 import { describeWith } from '../harness/peers.ts';
 import { ServerProcess } from '../harness/server-process.ts';
 import { ConsoleSite, launchBrowser } from './console-site.ts';
-import { LentPage } from './lent-page.ts';
+import { PooledPage } from './pooled-page.ts';
 
 const CLIENT = { sessionTimeoutMs: 60_000 };
 
@@ -135,7 +135,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
       { perms: 1, scheme: 'world', id: 'anyone' },
     ]);
     await using console = await startConsole(server, '--auth', 'digest:super:test');
-    await using lent = await LentPage.lend(browser);
+    await using lent = await PooledPage.acquire(browser);
     const { page } = lent;
     await page.goto(console.url);
     await page.getByLabel('How').selectOption('none');
@@ -162,7 +162,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
       await client.setAcl('/', [acl.x509('CN=root'), acl.world('r')]);
       const tls = ['--https', '--tls-ca', ca, '--tls-cert', root];
       await using console = await startConsole(server, ...tls);
-      await using lent = await LentPage.lend(browser);
+      await using lent = await PooledPage.acquire(browser);
       const { page } = lent;
       await page.goto(console.url);
       const offered = page.getByRole('button', { name: 'End session…' });
@@ -196,7 +196,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     });
     const client = await connect(`127.0.0.1:${server.port}`, CLIENT);
     const session = idOf(client);
-    await using lent = await LentPage.lend(browser);
+    await using lent = await PooledPage.acquire(browser);
     const { page } = lent;
     await page.goto(`http://127.0.0.1:${server.adminPort}/console/#/service/sessions`);
     await page.getByRole('button', { name: 'Log in' }).click();

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { PATIENCE_MS } from './lent-page.ts';
+import { PATIENCE_MS } from './pooled-page.ts';
 
 /** The accessible name of the focused element. */
 const FOCUSED = `(() => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { ConsoleSite, launchBrowser } from './console-site.ts';
-import { PATIENCE_MS } from './lent-page.ts';
+import { PATIENCE_MS } from './pooled-page.ts';
 
 describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
   let browser: Browser;

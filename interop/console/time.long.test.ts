@@ -6,7 +6,7 @@ import { describeWith } from '../harness/peers.ts';
 import { type ServerKind, ServerProcess } from '../harness/server-process.ts';
 import { violationsOf } from './accessibility.ts';
 import { launchBrowser } from './console-site.ts';
-import { LentPage } from './lent-page.ts';
+import { PooledPage } from './pooled-page.ts';
 
 type Site = AsyncDisposable & { readonly url: string };
 
@@ -36,7 +36,7 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await client.set('/config', 'third');
     const session = `0x${client.session?.id.toString(16)}`;
     await using site = await open(server);
-    await using lent = await LentPage.lend(browser);
+    await using lent = await PooledPage.acquire(browser);
     const { page } = lent;
     await page.goto(site.url);
     await page.getByRole('button', { name: 'Log in' }).click();
@@ -72,7 +72,7 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await client.createParents('/app/comes/deep', 'new');
     await client.set('/secret', 'changed');
     await using site = await open(server);
-    await using lent = await LentPage.lend(browser);
+    await using lent = await PooledPage.acquire(browser);
     const { page } = lent;
     await page.goto(site.url);
     await page.getByRole('button', { name: 'Log in' }).click();
@@ -167,7 +167,7 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     const then = `0x${(await client.exists('/motd'))?.czxid.toString(16)}`;
     await client.set('/motd', 'two');
     await using site = await onAdminPort(server);
-    await using lent = await LentPage.lend(browser, { width: 320, height: 640 });
+    await using lent = await PooledPage.acquire(browser, { width: 320, height: 640 });
     const { page } = lent;
     await page.goto(`${site.url}#/service/time/motd`);
     await page.getByRole('button', { name: 'Log in' }).press('Enter');

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { ConsoleSite, launchBrowser } from './console-site.ts';
-import { LentPage, PATIENCE_MS } from './lent-page.ts';
 import { OldServer } from './old-server.ts';
+import { PATIENCE_MS, PooledPage } from './pooled-page.ts';
 
 describeWith(['chromium', 'apache'], 'the console reports problems', () => {
   let browser: Browser;
@@ -248,7 +248,7 @@ describeWith(['chromium', 'apache'], 'the console reports problems', () => {
     expect((await fetch(`http://127.0.0.1:${plain.adminPort}/console/`)).status).toBe(404);
     const config = { 'console.enabled': true, 'console.write': true };
     await using server = await ServerProcess.start('meerkat', { hasAdmin: true, config });
-    await using lent = await LentPage.lend(browser);
+    await using lent = await PooledPage.acquire(browser);
     const { page } = lent;
     await page.goto(`http://127.0.0.1:${server.adminPort}/console`);
     await page.getByRole('button', { name: 'Log in' }).click();

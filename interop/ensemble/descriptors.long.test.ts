@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectClient } from '@meerkat/client';
 import { afterEach, expect, onTestFailed, test } from 'vitest';
 import { Ensemble, THREADED } from './ensemble.ts';
-import { goesOn, startWriter } from './load.ts';
+import { startWriter, waitForProgress } from './load.ts';
 import { observerInfo } from './raw-peer.ts';
 
 const DESCRIPTORS_MAX = 128;
@@ -30,7 +30,7 @@ test('affect neither the servers, nor their logs, nor elections, nor new clients
   onTestFailed(() => console.log(ensemble.logs));
   try {
     await using writer = await startWriter(ensemble.connectString, '/written', 60_000);
-    await goesOn([writer]);
+    await waitForProgress([writer]);
     const ports = ensemble.members.flatMap(({ server, quorumPort, electionPort }) => [
       server.port,
       quorumPort,
@@ -43,16 +43,16 @@ test('affect neither the servers, nor their logs, nor elections, nor new clients
       (n) => (n % 2 === 0 ? RUOK : null),
     ];
     crowds.push(...ports.map((port, i) => new Crowd(port, sayings[i % 3]!)));
-    while (crowds.some(({ dialled }) => dialled < 2 * CROWD)) await goesOn([writer]);
+    while (crowds.some(({ dialled }) => dialled < 2 * CROWD)) await waitForProgress([writer]);
     for (const { server } of ensemble.members) await comeIn(server.port);
 
     const dying = await ensemble.leader();
     await dying.server.kill();
-    await goesOn([writer]);
+    await waitForProgress([writer]);
     const startMs = performance.now();
     await dying.server.restart();
     console.log(`the server that had died served within ${(performance.now() - startMs).toFixed(0)} ms`);
-    await goesOn([writer]);
+    await waitForProgress([writer]);
     for (let round = 0; round < 10; round++) {
       for (const { server } of ensemble.members) await comeIn(server.port);
     }

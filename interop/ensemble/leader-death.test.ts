@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vit
 import { describeWith } from '../harness/peers.ts';
 import { Ensemble } from './ensemble.ts';
 import { FOREIGN_KINDS, type ForeignKind } from './foreign-client.ts';
-import { livesOn, type SessionOwner, summon } from './session-owner.ts';
+import { expectSessionKept, type SessionOwner, startClient } from './session-owner.ts';
 import { writeUntilDone } from './workload.ts';
 
 /** Each client's term for a connection, and all states that it may report on loss and reconnect. */
@@ -47,8 +47,8 @@ describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
       const leader = await ensemble.leader();
       const follower = ensemble.members.find((member) => member !== leader)!;
       const starts = FOREIGN_KINDS.flatMap((kind) => [
-        summon(kind, ensemble, leader, `/${kind}-leader`, control),
-        summon(kind, ensemble, follower, `/${kind}-follower`, control),
+        startClient(kind, ensemble, leader, `/${kind}-leader`, control),
+        startClient(kind, ensemble, follower, `/${kind}-follower`, control),
       ]);
       for (const start of await Promise.allSettled(starts)) {
         if (start.status === 'rejected') throw start.reason;
@@ -69,7 +69,7 @@ describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
 
         data = `death-${deaths}`;
         await writeUntilDone(control, '/watched', data);
-        await Promise.all(owners.map((owner) => livesOn(owner, deaths, control)));
+        await Promise.all(owners.map((owner) => expectSessionKept(owner, deaths, control)));
         await dying.server.restart();
       }
       for (const { client } of owners) {

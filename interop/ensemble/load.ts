@@ -102,7 +102,7 @@ export async function startKazooWriter(servers: string, root: string, sessionTim
 const PATIENCE_MS = 120_000;
 
 /** Waits until every writer has made progress. */
-export async function goesOn(writers: readonly Writer[]): Promise<void> {
+export async function waitForProgress(writers: readonly Writer[]): Promise<void> {
   const aims = writers.map((writer) => ({ writer, aim: writer.acknowledged + 10 }));
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {

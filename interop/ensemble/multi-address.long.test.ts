@@ -45,7 +45,7 @@ describeHere(`servers with two addresses, of which one is cut${reason === null ?
         onTestFailed(() => {
           console.log([...servers, writer].map(({ output }) => output.slice(-8000)).join('\n----\n'));
         });
-        await writer.goesOn();
+        await writer.waitForProgress();
         // Every server's first address, in both directions.
         const rules = IDS.flatMap((id) => [
           `pref 100 from all to 198.18.${id}.1 blackhole`,
@@ -53,7 +53,7 @@ describeHere(`servers with two addresses, of which one is cut${reason === null ?
         ]);
         made.route([], rules);
         const startMs = performance.now();
-        await writer.goesOn();
+        await writer.waitForProgress();
         expect(performance.now() - startMs).toBeLessThan(GAP_MAX_MS);
         await writer.finish();
       });
@@ -140,7 +140,7 @@ const WRITER = `
 `;
 
 interface Writer extends Output {
-  goesOn(): Promise<void>;
+  waitForProgress(): Promise<void>;
   finish(): Promise<void>;
 }
 
@@ -159,7 +159,7 @@ function startWriter(hosts: Namespaces): Writer {
     get output() {
       return output.output;
     },
-    async goesOn() {
+    async waitForProgress() {
       const aim = acknowledged() + 20;
       await until(() => acknowledged() >= aim);
     },

@@ -5,7 +5,7 @@ import { describe, expect, onTestFailed, test } from 'vitest';
 import { describeWith, type Peer } from '../harness/peers.ts';
 import type { ServerKind } from '../harness/server-process.ts';
 import { Ensemble, type Member } from './ensemble.ts';
-import { goesOn, startWriter, type Writer } from './load.ts';
+import { startWriter, type Writer, waitForProgress } from './load.ts';
 import { connectTo } from './workload.ts';
 
 /** Maximum milliseconds without a write during a leader change, on a busy machine. */
@@ -24,7 +24,7 @@ describe.each(MIXES)('an ensemble %s, whose best candidate cannot bind its port'
       try {
         const [one, two, three] = ensemble.members as [Member, Member, Member];
         await using writer = await startWriter(ensemble.connectString, '/written', 60_000);
-        await goesOn([writer]);
+        await waitForProgress([writer]);
         await three.server.stop();
         const stranger = createServer((socket) => socket.destroy()).listen(three.quorumPort, '127.0.0.1');
         await once(stranger, 'listening');
@@ -34,7 +34,7 @@ describe.each(MIXES)('an ensemble %s, whose best candidate cannot bind its port'
           .toMatch(/cannot listen for followers at .*: EADDRINUSE.* does not stand for leader/);
         // Both others have to be elected once, at least once with the vote of the third.
         for (let i = 0; i < 3; i++) {
-          await goesOn([writer]);
+          await waitForProgress([writer]);
           const dying = await ensemble.leader();
           expect(dying).not.toBe(three);
           await dying.server.kill();
@@ -44,11 +44,11 @@ describe.each(MIXES)('an ensemble %s, whose best candidate cannot bind its port'
         stranger.close();
         await once(stranger, 'close');
         while (!/listens for followers/.test(three.server.output)) await pause(20);
-        await goesOn([writer]);
+        await waitForProgress([writer]);
         await Promise.all([one.server.stop(), two.server.stop()]);
         await Promise.all([one.server.restart(), two.server.restart()]);
         expect(await ensemble.leader()).toBe(three);
-        await goesOn([writer]);
+        await waitForProgress([writer]);
         const { count } = await writer.finish();
         await using client = await connectTo(one);
         await client.sync();

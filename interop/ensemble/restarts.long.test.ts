@@ -4,7 +4,7 @@ import { describeWith } from '../harness/peers.ts';
 import type { ServerKind } from '../harness/server-process.ts';
 import { Ensemble, type Member } from './ensemble.ts';
 import { ForeignClient } from './foreign-client.ts';
-import { expectWritten, goesOn, startKazooWriter, startWriter, type Writer } from './load.ts';
+import { expectWritten, startKazooWriter, startWriter, type Writer, waitForProgress } from './load.ts';
 import { connectTo, writeUntilDone } from './workload.ts';
 
 /** Timeout of sessions that must survive a restart of one server. */
@@ -29,12 +29,12 @@ describeWith(['kazoo'], 'an ensemble of three that is restarted under load', () 
       const writers = await startWriters(ensemble, `/rolling-${order}`, TIMEOUT_MS);
       await using _ = disposalOf(writers);
       for (const member of await inOrder(ensemble, order)) {
-        await goesOn(writers);
+        await waitForProgress(writers);
         await member.server.stop();
-        await goesOn(writers);
+        await waitForProgress(writers);
         await member.server.restart();
       }
-      await goesOn(writers);
+      await waitForProgress(writers);
       await expectEverything(ensemble, writers);
     },
   );
@@ -42,9 +42,9 @@ describeWith(['kazoo'], 'an ensemble of three that is restarted under load', () 
   test('as a whole, with another configuration, loses no session and no acknowledged write', async () => {
     const writers = await startWriters(ensemble, '/whole', LONG_TIMEOUT_MS);
     await using _ = disposalOf(writers);
-    await goesOn(writers);
+    await waitForProgress(writers);
     await restartAll(ensemble, { snapCount: 50, initLimit: 30, commitLogCount: 1000 });
-    await goesOn(writers);
+    await waitForProgress(writers);
     await expectEverything(ensemble, writers);
   });
 });
@@ -60,9 +60,9 @@ describeWith(['apache', 'kazoo', 'libzookeeperSt'], "an ensemble that migrates f
       try {
         for (const [i, to] of (['meerkat', 'apache'] as const).entries()) {
           await watcher.watch('/watched', `under-${i}`);
-          await goesOn(writers);
+          await waitForProgress(writers);
           await restartAll(ensemble, {}, to);
-          await goesOn(writers);
+          await waitForProgress(writers);
           await using control = await connectTo(ensemble.members[i]!);
           await writeUntilDone(control, '/watched', `under-${i + 1}`);
           await watcher.hearsOfChange('/watched');

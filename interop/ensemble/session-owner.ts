@@ -10,7 +10,7 @@ export interface SessionOwner {
 }
 
 /** Starts a client that connects to this member, if the client supports that. */
-export async function summon(
+export async function startClient(
   kind: ForeignKind,
   ensemble: Ensemble,
   first: Member,
@@ -25,7 +25,11 @@ export async function summon(
 }
 
 /** Expects the client to have its session, ephemerals and watches; the event of a watched change comes first. */
-export async function livesOn({ client, session }: SessionOwner, deaths: number, control: Client): Promise<void> {
+export async function expectSessionKept(
+  { client, session }: SessionOwner,
+  deaths: number,
+  control: Client,
+): Promise<void> {
   await client.hearsOfChange('/watched');
   await client.write(`after-${deaths}`);
   await client.createEphemeral(`after-${deaths}`);

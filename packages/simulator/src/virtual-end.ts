@@ -75,7 +75,7 @@ export class VirtualEnd {
   /** The stream is broken, and its owner has not been notified yet: what is written now is lost. */
   #isBroken = false;
   /** Close reason that is delivered once the owner listens. */
-  #untold: CloseReason | null = null;
+  #pendingCloseReason: CloseReason | null = null;
 
   constructor(
     network: EndNetwork,
@@ -102,7 +102,7 @@ export class VirtualEnd {
   listen(events: EndEvents): void {
     this.#events = events;
     this.#release();
-    const reason = this.#untold;
+    const reason = this.#pendingCloseReason;
     if (reason !== null) this.#network.timeline.plan(0, () => events.onClosed(reason));
   }
 
@@ -351,7 +351,7 @@ export class VirtualEnd {
     // What was in flight before the reset is lost.
     if (reason === 'reset by peer') this.#way.length = 0;
     if (this.#way.length === 0) this.#network.onEndOver(this);
-    if (this.#events === null) this.#untold = reason;
+    if (this.#events === null) this.#pendingCloseReason = reason;
     else this.#events.onClosed(reason);
   }
 }

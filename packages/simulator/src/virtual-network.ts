@@ -82,7 +82,7 @@ export class VirtualNetwork {
    * Takes connections at `host:port`.
    *
    * @param accept calls `end.listen` now or later; what arrives before that waits
-   * @param onLost called by `deafen`
+   * @param onLost called by `closeListener`
    * @throws Error when the port is in use
    */
   listen(host: string, port: number, accept: VirtualListener['accept'], onLost: () => void = () => {}): () => void {
@@ -96,7 +96,7 @@ export class VirtualNetwork {
   }
 
   /** Removes and notifies the listener of a port; connections stay. */
-  deafen(host: string, port: number): void {
+  closeListener(host: string, port: number): void {
     const place = `${host}:${port}`;
     const listener = this.#listeners.get(place);
     this.#listeners.delete(place);

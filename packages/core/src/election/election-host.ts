@@ -59,7 +59,7 @@ export interface ElectionEffects {
    * A quorum follows this leader, but this server's history is of a later epoch. It keeps looking, because following
    * would discard its history. Called each time the quorum repeats its claim.
    */
-  keptOut(leader: number, leaderEpoch: number): void;
+  olderEpochLeads(leader: number, leaderEpoch: number): void;
   /** This server leads an established epoch, and a voter with a history of a later epoch is a candidate. */
   outranked(serverId: number, historyEpoch: number): void;
   /** A peer has a different configuration, and this server is looking, so it may adopt that one. */

@@ -36,12 +36,12 @@
 import { Announcement, type ElectionNotification, leaseMsOf, ServerState, VOTE_NONE } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/ports.ts';
-import { isPossible, ROUNDS_FAR } from './believable.ts';
 import { Candidacy } from './candidacy.ts';
 import type { ElectionEffects, ElectionOptions, Standing } from './election-host.ts';
 import type { Electorate } from './electorate.ts';
 import { Notifications, type Word } from './notifications.ts';
 import { Peers } from './peers.ts';
+import { isPossible, ROUNDS_FAR } from './plausible.ts';
 import { type Claim, Tally } from './tally.ts';
 import { isSameVote, isUntrusted, NO_VOTE, type Vote } from './vote.ts';
 
@@ -282,7 +282,7 @@ export class Election {
       const isOutranked =
         claim.leader !== this.#options.serverId && claim.peerEpoch < this.#candidacy.standing.currentEpoch;
       if (backers !== null && isOutranked) {
-        this.#effects.keptOut(claim.leader, claim.peerEpoch);
+        this.#effects.olderEpochLeads(claim.leader, claim.peerEpoch);
       } else if (backers !== null) {
         this.#round = Math.min(claim.electionEpoch, this.#round + ROUNDS_FAR);
         this.#decide({ leader: claim.leader, zxid: claim.zxid, peerEpoch: claim.peerEpoch }, backers);
@@ -433,7 +433,7 @@ export class Election {
    */
   #isOutranked(from: number, notification: ElectionNotification): boolean {
     if (this.#state !== ServerState.leading || !this.#isEpochEstablished) return false;
-    const goesOnLooking = (notification.announces & Announcement.outlastsOlderEpochs) !== 0;
+    const goesOnLooking = (notification.announces & Announcement.refusesOlderEpochs) !== 0;
     const isHonest = isPossible(notification, this.#candidacy.standing.currentEpoch);
     const isLater = notification.leader === from && notification.peerEpoch > this.#vote.peerEpoch;
     return goesOnLooking && isLater && !isUntrusted(notification) && isHonest;

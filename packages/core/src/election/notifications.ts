@@ -6,7 +6,7 @@ import type { Vote } from './vote.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 /** Capabilities announced in every notification. */
-const ANNOUNCES = Announcement.settlesEarly + Announcement.outlastsOlderEpochs;
+const ANNOUNCES = Announcement.settlesEarly + Announcement.refusesOlderEpochs;
 
 /** The state that a server sends to the others. */
 export interface Word {

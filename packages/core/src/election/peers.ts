@@ -61,7 +61,7 @@ export class Peers {
     const peer = this.get(from);
     peer.isLooking = state === ServerState.looking;
     if ((announces & Announcement.settlesEarly) !== 0) peer.settlesEarly = true;
-    if ((announces & Announcement.outlastsOlderEpochs) !== 0) peer.checksPromises = true;
+    if ((announces & Announcement.refusesOlderEpochs) !== 0) peer.checksPromises = true;
     if (peer.isLooking && leader === from) peer.historyEpoch = peerEpoch;
   }
 

@@ -155,7 +155,7 @@ export class Leading implements Role, LeaderEffects {
   onTurnEnd(): void {
     if (this.#isOver) return;
     this.#leader.onTurnEnd();
-    this.#revalidations.answer(this.#hasTold, this.#answerRevalidation);
+    this.#revalidations.answer(this.#hasSentCommit, this.#answerRevalidation);
   }
 
   nextDeadlineMs(): number {
@@ -339,12 +339,12 @@ export class Leading implements Role, LeaderEffects {
     // txn for the answer to a request that the session makes at the observer.
     const isObserver = [...this.#leader.learners].some((learner) => learner.link === link && learner.isObserver);
     const zxid = isObserver ? lastTxn : lastCommitted;
-    const isToldOfAll = this.#leader.hasTold(link, zxid);
+    const isToldOfAll = this.#leader.hasSentCommit(link, zxid);
     if (!isValid || isToldOfAll) this.send(link, { type: PacketType.revalidate, sessionId, isValid });
     else this.#revalidations.add(link, zxid, sessionId);
   }
 
-  readonly #hasTold = (link: LinkId, zxid: Zxid): boolean => this.#leader.hasTold(link, zxid);
+  readonly #hasSentCommit = (link: LinkId, zxid: Zxid): boolean => this.#leader.hasSentCommit(link, zxid);
 
   readonly #answerRevalidation = (link: LinkId, sessionId: bigint): void => {
     const isValid = this.#serving?.sessions.isLive(sessionId) ?? false;

@@ -1,5 +1,5 @@
 import type { ByteStream } from '../base/ports.ts';
-import { Strangers } from '../links/strangers.ts';
+import { UnidentifiedConnections } from '../links/unidentified-connections.ts';
 import type { LinkId } from '../zab/leader-host.ts';
 import { type LearnerPeer, PeerState } from '../zab/learner-peer.ts';
 
@@ -17,7 +17,7 @@ export interface ConnectedLearners {
 
 /**
  * Chooses the learner that a leader, or a follower that feeds observers, closes when another one connects. If too many
- * links have not identified themselves, one of those is closed (see `Strangers`); likewise if too many learners are not
+ * links have not identified themselves, one of those is closed (see `UnidentifiedConnections`); likewise if too many learners are not
  * members. When the process runs short of descriptors, both make room for other connections.
  *
  * @returns the link to close and why; 'none' when there is room; 'full' when the new connection must be refused
@@ -26,8 +26,8 @@ export function chooseForRoom(
   { learners, remoteOf, isMember }: ConnectedLearners,
   isCrowded: boolean,
 ): { readonly link: LinkId; readonly reason: string } | 'none' | 'full' {
-  const strangers = new Strangers<LinkId>();
-  const outsiders = new Strangers<LinkId>();
+  const strangers = new UnidentifiedConnections<LinkId>();
+  const outsiders = new UnidentifiedConnections<LinkId>();
   for (const { link, state, serverId } of learners) {
     const remote = remoteOf(link);
     if (remote === null) continue;

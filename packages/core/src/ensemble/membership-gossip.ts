@@ -1,7 +1,7 @@
 /** What a looking server does with the membership that another server reports. */
 import { epochOf, findMembershipFault, formatZxid, type Membership, ZXID_ZERO } from '@meerkat/protocol';
 import type { EnsembleOptions } from '../base/options.ts';
-import { EPOCHS_FAR } from '../election/believable.ts';
+import { EPOCHS_FAR } from '../election/plausible.ts';
 import { hasSameContent, type Members, parseUsableMembership } from './members.ts';
 
 export interface KnownMembership {

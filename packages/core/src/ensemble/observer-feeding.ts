@@ -119,10 +119,10 @@ export class ObserverFeeding implements ObserverMasterEffects {
 
   onTurnEnd(): void {
     this.#master.onTurnEnd();
-    this.#revalidations.answer(this.#hasTold, this.#answerRevalidation);
+    this.#revalidations.answer(this.#hasSentCommit, this.#answerRevalidation);
   }
 
-  readonly #hasTold = (link: LinkId, zxid: Zxid): boolean => this.#master.hasTold(link, zxid);
+  readonly #hasSentCommit = (link: LinkId, zxid: Zxid): boolean => this.#master.hasSentCommit(link, zxid);
 
   readonly #answerRevalidation = (link: LinkId, sessionId: bigint): void => {
     const { serving, host } = this.#parts;
@@ -228,7 +228,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
     if (link === null) return false;
     // The observer must first receive what the session requested elsewhere, which the leader has proposed by now.
     const zxid = this.#parts.history.lastTxn;
-    if (isValid && !this.#hasTold(link, zxid)) this.#revalidations.add(link, zxid, sessionId);
+    if (isValid && !this.#hasSentCommit(link, zxid)) this.#revalidations.add(link, zxid, sessionId);
     else this.send(link, { type: PacketType.revalidate, sessionId, isValid });
     return true;
   }

@@ -48,7 +48,7 @@ const PORT_WAIT_MS = 1000;
 /** Minimum milliseconds of looking before reads are answered; at least one tick (QuorumPeer.run). */
 const READ_ONLY_WAIT_MIN_MS = 2000;
 
-const DEAF = 'its followers cannot connect';
+const PORT_CLOSED = 'its followers cannot connect';
 
 export interface PeerHost extends RoleHost {
   /** A role has ended: disconnects clients, stops and recovers the storage; `onRecovered` follows. */
@@ -71,7 +71,7 @@ export class QuorumPeer implements Member, ElectionEffects {
   #state: RecoveredState | null = null;
   readonly #search = new Search();
   /** When this leader hands over because its quorum port is closed, unless learners can connect again by then. */
-  #deafUntilMs = NEVER;
+  #portClosedUntilMs = NEVER;
   /** The first search waits until it is known whether this server can lead. */
   #isAwaitingPort = false;
   /** For the current or last search. */
@@ -181,7 +181,7 @@ export class QuorumPeer implements Member, ElectionEffects {
     const nowMs = this.#host.turn.nowMs();
     if (this.#search.takeReadOnly(nowMs)) this.#host.beginReadOnly(this.#state!.database);
     if (this.#search.isDue(nowMs)) this.#look();
-    if (nowMs >= this.#deafUntilMs) this.#handOverDeaf();
+    if (nowMs >= this.#portClosedUntilMs) this.#handOverPortClosed();
     const preciseMs = this.#host.ports.clock.monotonicMs();
     if (preciseMs >= this.#port.nextDeadlineMs) this.#port.onTick();
     if (preciseMs >= this.#links.nextDeadlineMs()) this.#links.onTick();
@@ -196,7 +196,13 @@ export class QuorumPeer implements Member, ElectionEffects {
   nextDeadlineMs(): number {
     const roleMs = this.#role?.nextDeadlineMs() ?? NEVER;
     const linksMs = Math.min(this.#port.nextDeadlineMs, this.#links.nextDeadlineMs());
-    return Math.min(this.#search.nextDeadlineMs, this.#deafUntilMs, linksMs, this.#election.nextDeadlineMs, roleMs);
+    return Math.min(
+      this.#search.nextDeadlineMs,
+      this.#portClosedUntilMs,
+      linksMs,
+      this.#election.nextDeadlineMs,
+      roleMs,
+    );
   }
 
   /** Takes no further role. A leader hands over first. */
@@ -264,11 +270,11 @@ export class QuorumPeer implements Member, ElectionEffects {
       this.#search.reason = this.#port.isOpen ? 'it can lead now' : 'it can no longer lead';
       this.#look();
     } else if (!(this.#role instanceof Leading) || this.#port.isOpen) {
-      this.#deafUntilMs = NEVER;
+      this.#portClosedUntilMs = NEVER;
     } else if (!this.#role.isEstablished) {
-      this.#role.leave(DEAF);
-    } else if (this.#deafUntilMs === NEVER) {
-      this.#deafUntilMs = this.#host.turn.nowMs() + this.#ensemble.syncLimit * this.#host.options.tickTimeMs;
+      this.#role.leave(PORT_CLOSED);
+    } else if (this.#portClosedUntilMs === NEVER) {
+      this.#portClosedUntilMs = this.#host.turn.nowMs() + this.#ensemble.syncLimit * this.#host.options.tickTimeMs;
     }
   }
 
@@ -276,11 +282,12 @@ export class QuorumPeer implements Member, ElectionEffects {
    * Connected learners stay, but one that reconnects or restarts could not come back. So this leader hands over once a
    * voter is synchronized; while there is none, no server could serve without this one, and it stays.
    */
-  #handOverDeaf(): void {
-    this.#deafUntilMs = NEVER;
+  #handOverPortClosed(): void {
+    this.#portClosedUntilMs = NEVER;
     if (!(this.#role instanceof Leading)) return;
-    if (this.#role.learners().some(({ isVoter, isSynchronized }) => isVoter && isSynchronized)) this.#role.leave(DEAF);
-    else this.#deafUntilMs = this.#host.turn.nowMs() + this.#host.options.tickTimeMs;
+    if (this.#role.learners().some(({ isVoter, isSynchronized }) => isVoter && isSynchronized))
+      this.#role.leave(PORT_CLOSED);
+    else this.#portClosedUntilMs = this.#host.turn.nowMs() + this.#host.options.tickTimeMs;
   }
 
   sendNotification(to: number, notification: ElectionNotification): void {
@@ -348,7 +355,7 @@ export class QuorumPeer implements Member, ElectionEffects {
     });
   }
 
-  keptOut(leader: number, historyEpoch: number): void {
+  olderEpochLeads(leader: number, historyEpoch: number): void {
     const { currentEpoch } = this.#state!.history;
     const reason = findOlderHistory(`server ${leader}, which leads,`, historyEpoch, currentEpoch);
     if (reason !== null) this.#warn(reason);
@@ -401,7 +408,7 @@ export class QuorumPeer implements Member, ElectionEffects {
   #onRoleEnded(role: Role, reason: string): void {
     if (this.#role !== role) return;
     this.#role = null;
-    this.#deafUntilMs = NEVER;
+    this.#portClosedUntilMs = NEVER;
     this.#port.hold();
     this.#search.reason = reason;
     if (!role.isEstablished) this.#search.pauses.onFailed();

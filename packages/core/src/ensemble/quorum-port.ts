@@ -11,11 +11,11 @@
 import type { ByteStream, Endpoint, StreamEvents } from '../base/ports.ts';
 import { ListenerSet } from '../links/listener-set.ts';
 import type { PortListenerPorts } from '../links/port-listener.ts';
-import { Strangers } from '../links/strangers.ts';
+import { UnidentifiedConnections } from '../links/unidentified-connections.ts';
 
 /** Milliseconds that a learner may be ahead of its leader. Apache learners keep retrying for as long. */
 const WAIT_MS = 500;
-/** Maximum waiting learners; beyond that some are closed, see `Strangers`. */
+/** Maximum waiting learners; beyond that some are closed, see `UnidentifiedConnections`. */
 const WAITING_MAX = 64;
 
 const LISTENING = {
@@ -31,7 +31,7 @@ export class QuorumPort {
   /** The leader; null while this server is looking or following. */
   #leader: TakeLearner | null = null;
   #isLooking = true;
-  readonly #waiting = new Strangers<WaitingLearner>();
+  readonly #waiting = new UnidentifiedConnections<WaitingLearner>();
   #isStopped = false;
 
   /**

@@ -67,7 +67,7 @@ describe('a reconfig at the leader', () => {
     const line = 'server.256=d:1:2:observer;3';
     for (const change of [{ joiningServers: line }, { newMembers: `server.1=a:1:2;3,server.2=b:1:2;3,${line}` }]) {
       const { plan, warnings } = make([1, 2]);
-      expect(plan(change)).toEqual({ whereAllowed: ErrorCode.badArguments });
+      expect(plan(change)).toEqual({ errorIfAllowed: ErrorCode.badArguments });
       expect(warnings).toEqual(['a reconfig is refused: server.256: ids must be at most 255']);
       expect(make([]).plan(change)).toBe(ErrorCode.newConfigNoQuorum);
     }

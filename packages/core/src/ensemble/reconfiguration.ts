@@ -57,7 +57,7 @@ export class Reconfiguration implements Reconfigurer {
     const excess = planned.members.find(({ serverId }) => serverId > SERVER_ID_MAX && !known.has(serverId));
     if (excess === undefined) return formatMembership(planned);
     this.#tell(`server.${excess.serverId}: ids must be at most ${SERVER_ID_MAX}`);
-    return { whereAllowed: ErrorCode.badArguments };
+    return { errorIfAllowed: ErrorCode.badArguments };
   }
 
   #tell(reason: string): void {

@@ -23,11 +23,14 @@ export class WaitingRevalidations {
   }
 
   /** Sends, in order, the answers whose learner has been sent enough. */
-  answer(hasTold: (link: LinkId, zxid: Zxid) => boolean, answer: (link: LinkId, sessionId: bigint) => void): void {
+  answer(
+    hasSentCommit: (link: LinkId, zxid: Zxid) => boolean,
+    answer: (link: LinkId, sessionId: bigint) => void,
+  ): void {
     for (const [link, questions] of this.#ofLink) {
       for (
         let oldest = questions.peek();
-        oldest !== undefined && hasTold(link, oldest.zxid);
+        oldest !== undefined && hasSentCommit(link, oldest.zxid);
         oldest = questions.peek()
       ) {
         questions.shift();

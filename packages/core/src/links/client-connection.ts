@@ -109,11 +109,11 @@ export class ClientConnection implements Client, StreamEvents {
     return this.#input.isPaused && this.isOpen && !this.output.isFull;
   }
 
-  get isSated(): boolean {
+  get mustWait(): boolean {
     return this.#share.isUsed || this.output.isFull;
   }
 
-  get hasHadShare(): boolean {
+  get isShareUsed(): boolean {
     return this.#share.isUsed;
   }
 
@@ -122,8 +122,8 @@ export class ClientConnection implements Client, StreamEvents {
     return !this.#isItsTurn && work.turnUnits >= connections.turnUnits;
   }
 
-  awaitTurn(): void {
-    if (this.#share.giveUp()) this.#host.connections.onShareUsed(this);
+  yieldTurn(): void {
+    if (this.#share.markUsed()) this.#host.connections.onShareUsed(this);
   }
 
   charge(units: number): void {
@@ -142,7 +142,7 @@ export class ClientConnection implements Client, StreamEvents {
 
   onDrain(): void {
     this.output.onDrain();
-    if (this.waiting.hasLongReads && this.isTurnSpent) this.awaitTurn();
+    if (this.waiting.hasLongReads && this.isTurnSpent) this.yieldTurn();
     else this.#advance();
   }
 
@@ -221,7 +221,7 @@ export class ClientConnection implements Client, StreamEvents {
         break;
       }
       if (length >= LONG_FRAME_BYTES && this.session !== null && this.isTurnSpent) {
-        this.awaitTurn();
+        this.yieldTurn();
         this.#holdBack();
         break;
       }
@@ -250,7 +250,7 @@ export class ClientConnection implements Client, StreamEvents {
     if (this.session !== null && this.#host.isThrottled) return true;
     if (this.waiting.length > 0 && this.waiting.isFull(this.#host.sessionRequestsMax, this.#host.isOverloaded))
       return true;
-    return this.isSated || this.#pauses();
+    return this.mustWait || this.#pauses();
   }
 
   #pauses(): boolean {

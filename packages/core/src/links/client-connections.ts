@@ -6,7 +6,7 @@ import type { AnswerGate } from './answer-gate.ts';
 import { ClientConnection } from './client-connection.ts';
 import type { ConnectionEvents, ConnectionHost } from './connection-host.ts';
 import { LargeRequests } from './large-requests.ts';
-import { Strangers } from './strangers.ts';
+import { UnidentifiedConnections } from './unidentified-connections.ts';
 import { UnreadReplies } from './unread-replies.ts';
 
 type Limits = Pick<
@@ -21,7 +21,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   readonly #connections = new Set<ClientConnection>();
   readonly #countOfHost = new Map<string, number>();
   /** Have not sent a connect request or a four-letter word yet. */
-  readonly #strangers = new Strangers<ClientConnection>();
+  readonly #strangers = new UnidentifiedConnections<ClientConnection>();
   /** Connections with output in this turn. */
   #withOutput: ClientConnection[] = [];
   /** Connections with events, the oldest first. */
@@ -100,7 +100,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   }
 
   /**
-   * Closes a connection that has been silent, see `Strangers`.
+   * Closes a connection that has been silent, see `UnidentifiedConnections`.
    *
    * @returns false when there are no silent connections
    */

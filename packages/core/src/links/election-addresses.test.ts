@@ -1,9 +1,9 @@
 import { ServerState } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
-import { makeWord } from '../testing/election-words.ts';
+import { makeNotification } from '../testing/election-words.ts';
 import { ADDRESS_TIMEOUT_MS, LinkedServer, LinkedServers, makeMembership } from '../testing/linked-servers.ts';
-import { Stranger } from '../testing/stranger.ts';
+import { RawPeer } from '../testing/raw-peer.ts';
 
 describe('a server with several addresses', () => {
   const BOTH = makeMembership([1, 2], [], [1, 2]);
@@ -15,7 +15,7 @@ describe('a server with several addresses', () => {
 
   it('announces all of them when it dials', () => {
     const ensemble = new LinkedServers(BOTH);
-    const one = new Stranger(ensemble.network, 'host1');
+    const one = new RawPeer(ensemble.network, 'host1');
     one.listen();
     ensemble.start(2);
     ensemble.advance(100);
@@ -68,7 +68,7 @@ describe('a server with several addresses', () => {
     ensemble.advance(6000);
     cutFirstAddresses(ensemble);
     const [asker, asked] = asking === 1 ? servers : servers.toReversed();
-    asker!.links.send(3 - asking, makeWord(7));
+    asker!.links.send(3 - asking, makeNotification(7));
     ensemble.advance(1500);
     expect(asked!.heard.get(asking)).toBeUndefined();
     ensemble.advance(4000);
@@ -89,7 +89,7 @@ describe('a server with several addresses', () => {
     ensemble.advance(5000);
     expect(one.takeTold()).toEqual(['connected 2']);
     cutFirstAddresses(ensemble);
-    one.links.send(2, makeWord(7));
+    one.links.send(2, makeNotification(7));
     ensemble.advance(10_000);
     expect(two.heard.get(1)).toBe(7);
   });
@@ -101,7 +101,7 @@ describe('a server with several addresses', () => {
     const second = ['host1>host2b', 'host2>host1b'];
     cutFirstAddresses(ensemble);
     for (const pair of second) ensemble.network.blackHoles.add(pair);
-    one.links.send(2, makeWord(7));
+    one.links.send(2, makeNotification(7));
     ensemble.advance(20_000);
     expect(two.heard.get(1)).toBeUndefined();
     for (const pair of second) ensemble.network.blackHoles.delete(pair);
@@ -116,9 +116,9 @@ describe('a server with several addresses', () => {
     ensemble.advance(6000);
     const { length } = ensemble.network.dials;
     for (let round = 1; round < 5; round++) {
-      servers[0].links.send(2, makeWord(round));
+      servers[0].links.send(2, makeNotification(round));
       ensemble.advance(100);
-      servers[1].links.send(1, { ...makeWord(round), state: ServerState.leading });
+      servers[1].links.send(1, { ...makeNotification(round), state: ServerState.leading });
       ensemble.advance(5000);
     }
     expect(ensemble.network.dials).toHaveLength(length);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
-import { frameOf, helloOf, makeWord } from '../testing/election-words.ts';
+import { frameOf, helloOf, makeNotification } from '../testing/election-words.ts';
 import { type LinkedServer, LinkedServers, makeMembership } from '../testing/linked-servers.ts';
-import { Stranger } from '../testing/stranger.ts';
+import { RawPeer } from '../testing/raw-peer.ts';
 
 describe('faults', () => {
   it('a connection that breaks at the other end is traced; one that this server closes is not', () => {
@@ -55,7 +55,7 @@ describe('faults', () => {
 
   it('a server that is not dialled back asks again, and the peer counts as unreachable', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
-    new Stranger(ensemble.network, 'host2').listen();
+    new RawPeer(ensemble.network, 'host2').listen();
     const one = ensemble.start(1);
     ensemble.advance(4000);
     expect(one.told).toContain('unreachable 2');
@@ -66,7 +66,7 @@ describe('faults', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     ensemble.advance(10);
-    const silent = new Stranger(ensemble.network, 'silent');
+    const silent = new RawPeer(ensemble.network, 'silent');
     for (let i = 0; i < 50; i++) silent.connect('host1');
     for (let i = 0; i < 5; i++) silent.connect('host1', helloOf(2, 'host2:3888').subarray(0, 4 * i));
     ensemble.advance(10);
@@ -82,7 +82,7 @@ describe('faults', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     ensemble.start(1);
     ensemble.advance(10);
-    const silent = new Stranger(ensemble.network, 'silent');
+    const silent = new RawPeer(ensemble.network, 'silent');
     for (let i = 0; i < 300; i++) silent.connect('host1');
     ensemble.advance(100);
     expect(silent.closed).toHaveLength(300 - 256);
@@ -92,7 +92,7 @@ describe('faults', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     ensemble.advance(10);
-    const stranger = new Stranger(ensemble.network, 'stranger');
+    const stranger = new RawPeer(ensemble.network, 'stranger');
     stranger.connect('host1', helloOf(77, 'stranger:3888'));
     ensemble.advance(100);
     expect([...one.connected]).toEqual([77]);
@@ -125,7 +125,7 @@ describe('faults', () => {
       const ensemble = new LinkedServers(makeMembership([1, 2]));
       const one = ensemble.start(1);
       ensemble.advance(10);
-      const stranger = new Stranger(ensemble.network, 'stranger');
+      const stranger = new RawPeer(ensemble.network, 'stranger');
       stranger.connect('host1', bytes);
       ensemble.advance(200);
       expect(stranger.closed).toHaveLength(1);
@@ -138,7 +138,7 @@ describe('faults', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     ensemble.advance(10);
-    new Stranger(ensemble.network, 'stranger').connect('host1', Uint8Array.of(0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3));
+    new RawPeer(ensemble.network, 'stranger').connect('host1', Uint8Array.of(0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3));
     ensemble.advance(200);
     expect(one.traced).toContainEqual(
       expect.objectContaining({
@@ -153,7 +153,7 @@ describe('faults', () => {
       const ensemble = new LinkedServers(makeMembership([1, 2]));
       const one = ensemble.start(1);
       ensemble.advance(10);
-      const two = new Stranger(ensemble.network, 'host2');
+      const two = new RawPeer(ensemble.network, 'host2');
       const nonsense = bytesOf((b) => frameOf(9)(b.int(5).raw([1, 2, 3, 4, 5]).int(1).byte(7)));
       two.connect('host1', helloOf(2, 'host2:3888'), nonsense);
       ensemble.advance(200);
@@ -170,11 +170,11 @@ describe('faults', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     ensemble.advance(10);
-    const joiner = new Stranger(ensemble.network, 'joiner');
+    const joiner = new RawPeer(ensemble.network, 'joiner');
     joiner.connect('host1', helloOf(77, 'joiner:3888'), bytesOf(frameOf(5)));
     ensemble.advance(100);
     expect(one.heard.get(77)).toBe(5);
-    one.links.send(77, makeWord(6));
+    one.links.send(77, makeNotification(6));
     ensemble.advance(100);
     expect(Uint8Array.from(joiner.received)).toEqual(bytesOf(frameOf(6)));
 
@@ -196,7 +196,7 @@ describe('faults', () => {
     ensemble.advance(2000);
     one.takeTold();
     one.links.stop();
-    one.links.send(2, makeWord(1));
+    one.links.send(2, makeNotification(1));
     one.links.connectAll();
     ensemble.advance(100);
     const dials = ensemble.network.dials.filter((dial) => dial.startsWith('host1')).length;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { helloOf, makeWord } from '../testing/election-words.ts';
+import { helloOf, makeNotification } from '../testing/election-words.ts';
 import { LinkedServers, makeMembership } from '../testing/linked-servers.ts';
-import { Stranger } from '../testing/stranger.ts';
+import { RawPeer } from '../testing/raw-peer.ts';
 
 it('after any faults, every two servers end up with one connection, which carries the last notification', () => {
   const fault = fc.record({
@@ -32,7 +32,7 @@ it('after any faults, every two servers end up with one connection, which carrie
         for (const [i, id] of ids.entries()) {
           ensemble.advance(startMs[i]!);
           const { links } = ensemble.start(id);
-          for (const to of ids) links.send(to, { ...makeWord(id), announces });
+          for (const to of ids) links.send(to, { ...makeNotification(id), announces });
         }
         for (const { kind, a, b, afterMs } of faults) {
           const one = ids[a % ids.length]!;
@@ -43,7 +43,7 @@ it('after any faults, every two servers end up with one connection, which carrie
           else if (kind === 'deafen') network.unlistenable.add(`host${one}:3888`);
           else if (kind === 'call') ensemble.servers.get(one)?.links.connectAll();
           else if (kind === 'stranger') {
-            new Stranger(network, 'stranger').connect(`host${one}`, helloOf(other, `host${other}:3888`));
+            new RawPeer(network, 'stranger').connect(`host${one}`, helloOf(other, `host${other}:3888`));
           } else {
             ensemble.crash(one, kind === 'crash silently');
             ensemble.advance(afterMs);
@@ -55,7 +55,7 @@ it('after any faults, every two servers end up with one connection, which carrie
         network.unlistenable.clear();
         ensemble.advance(30_000);
         for (const server of ensemble.servers.values()) {
-          for (const id of ids) server.links.send(id, { ...makeWord(100 + server.id), announces });
+          for (const id of ids) server.links.send(id, { ...makeNotification(100 + server.id), announces });
         }
         ensemble.advance(70_000);
         for (const server of ensemble.servers.values()) {

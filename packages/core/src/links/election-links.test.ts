@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
-import { frameOf, helloOf, makeWord } from '../testing/election-words.ts';
+import { frameOf, helloOf, makeNotification } from '../testing/election-words.ts';
 import { LinkedServer, LinkedServers, makeMembership } from '../testing/linked-servers.ts';
-import { Stranger } from '../testing/stranger.ts';
+import { RawPeer } from '../testing/raw-peer.ts';
 
 describe('establishing a connection', () => {
   it('the higher id dials, sends its id and address, and then frames', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
-    const one = new Stranger(ensemble.network, 'host1');
+    const one = new RawPeer(ensemble.network, 'host1');
     one.listen();
     const two = ensemble.start(2);
-    two.links.send(1, makeWord(7));
+    two.links.send(1, makeNotification(7));
     ensemble.advance(100);
     expect(Uint8Array.from(one.received)).toEqual(
       bytesOf((b) => frameOf(7)(b.long(-65536).long(2).text('host2:3888'))),
@@ -21,10 +21,10 @@ describe('establishing a connection', () => {
 
   it('the lower id dials, sends its hello, closes, and is dialled back', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
-    const two = new Stranger(ensemble.network, 'host2');
+    const two = new RawPeer(ensemble.network, 'host2');
     two.listen();
     const one = ensemble.start(1);
-    one.links.send(2, makeWord(3));
+    one.links.send(2, makeNotification(3));
     ensemble.advance(100);
     expect(Uint8Array.from(two.received)).toEqual(helloOf(1, 'host1:3888'));
     expect(two.closed).toEqual(['closed by peer']);
@@ -40,7 +40,7 @@ describe('establishing a connection', () => {
 
   it('a lower id that asks for it is dialled back at the address that it announces', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
-    const one = new Stranger(ensemble.network, 'elsewhere');
+    const one = new RawPeer(ensemble.network, 'elsewhere');
     one.listen(4000);
     const two = new LinkedServer(ensemble, 2);
     two.links.start();
@@ -59,7 +59,7 @@ describe('establishing a connection', () => {
     ensemble.servers.set(2, two);
     two.links.start();
     ensemble.advance(10);
-    new Stranger(ensemble.network, 'elsewhere').connect('host2', helloOf(1, '0.0.0.0:3888'));
+    new RawPeer(ensemble.network, 'elsewhere').connect('host2', helloOf(1, '0.0.0.0:3888'));
     ensemble.advance(100);
     expect(ensemble.network.dials.slice(1)).toEqual(['host2>host1:3888']);
     expect(two.takeTold()).toEqual(['unreachable 1']);
@@ -67,7 +67,7 @@ describe('establishing a connection', () => {
 
   it('a lower id that asks again has lost its connection, which is replaced', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
-    const one = new Stranger(ensemble.network, 'host1');
+    const one = new RawPeer(ensemble.network, 'host1');
     one.listen();
     const two = ensemble.start(2);
     ensemble.advance(10_000);
@@ -82,7 +82,7 @@ describe('establishing a connection', () => {
   it('a second connection of a higher id waits for a second, and then replaces a silent first one', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
-    const two = new Stranger(ensemble.network, 'host2');
+    const two = new RawPeer(ensemble.network, 'host2');
     ensemble.advance(10);
     two.connect('host1', helloOf(2, 'host2:3888'));
     ensemble.advance(50);
@@ -99,12 +99,12 @@ describe('establishing a connection', () => {
     for (const isClosed of [true, false]) {
       const ensemble = new LinkedServers(makeMembership([1, 2]));
       const one = ensemble.start(1);
-      const two = new Stranger(ensemble.network, 'host2');
+      const two = new RawPeer(ensemble.network, 'host2');
       ensemble.advance(10);
       two.connect('host1', helloOf(2, 'host2:3888'));
       ensemble.advance(50);
       if (!isClosed) {
-        one.links.send(2, makeWord(1));
+        one.links.send(2, makeNotification(1));
         ensemble.advance(1000);
       }
       one.takeTold();
@@ -119,11 +119,12 @@ describe('establishing a connection', () => {
   it('a stranger with the id of a connected Meerkat server is refused, and its notifications are ignored', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2, 3]));
     const servers = [1, 2, 3].map((id) => ensemble.start(id));
-    for (const { links } of servers) for (const to of [1, 2, 3]) links.send(to, { ...makeWord(7), announces: 1 });
+    for (const { links } of servers)
+      for (const to of [1, 2, 3]) links.send(to, { ...makeNotification(7), announces: 1 });
     // All servers become silent.
     ensemble.advance(10_000);
     for (const server of servers) server.takeTold();
-    const stranger = new Stranger(ensemble.network, 'stranger');
+    const stranger = new RawPeer(ensemble.network, 'stranger');
     for (let round = 0; round < 5; round++) {
       for (let i = 0; i < 20; i++) stranger.connect('host2', helloOf(3, 'stranger:3888'), bytesOf(frameOf(99)));
       // A lower id asks to be dialled back, which would replace the real connection.
@@ -145,17 +146,18 @@ describe('establishing a connection', () => {
     const ensemble = new LinkedServers(makeMembership([1, 3]));
     const one = ensemble.start(1);
     const three = ensemble.start(3);
-    for (const { links } of [one, three]) for (const to of [1, 3]) links.send(to, { ...makeWord(7), announces: 1 });
+    for (const { links } of [one, three])
+      for (const to of [1, 3]) links.send(to, { ...makeNotification(7), announces: 1 });
     ensemble.advance(10_000);
     ensemble.crash(3, true);
     one.takeTold();
-    const stranger = new Stranger(ensemble.network, 'stranger');
+    const stranger = new RawPeer(ensemble.network, 'stranger');
     for (let i = 0; i < 3; i++) stranger.connect('host1', helloOf(3, 'stranger:3888'));
     const again = ensemble.start(3);
-    again.links.send(1, { ...makeWord(8), announces: 1 });
+    again.links.send(1, { ...makeNotification(8), announces: 1 });
     // One second for each stranger that came before it and is silent.
     ensemble.advance(5000);
-    again.links.send(1, { ...makeWord(9), announces: 1 });
+    again.links.send(1, { ...makeNotification(9), announces: 1 });
     ensemble.advance(100);
     expect(one.heard.get(3)).toBe(9);
     expect(ensemble.streamsBetween(1, 3)).toBe(1);
@@ -177,7 +179,7 @@ describe('establishing a connection', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]), 1, { chunkBytesMax: 1 });
     const one = ensemble.start(1);
     ensemble.advance(10);
-    const two = new Stranger(ensemble.network, 'host2');
+    const two = new RawPeer(ensemble.network, 'host2');
     two.connect('host1', helloOf(2, 'host2:3888'), bytesOf(frameOf(4)), bytesOf(frameOf(5)));
     ensemble.advance(1500);
     expect(one.takeTold().filter((what) => !what.startsWith('unreachable'))).toEqual([
@@ -191,7 +193,7 @@ describe('establishing a connection', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     ensemble.advance(10);
-    const twin = new Stranger(ensemble.network, 'twin');
+    const twin = new RawPeer(ensemble.network, 'twin');
     twin.connect('host1', helloOf(1, 'host1:3888'));
     ensemble.advance(100);
     expect(twin.closed).toEqual(['reset by peer']);
@@ -234,7 +236,7 @@ describe('a notification', () => {
   it('waits for the connection, only the newest, and is resent over a new one', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const two = ensemble.start(2);
-    for (const round of [1, 2, 3]) two.links.send(1, makeWord(round));
+    for (const round of [1, 2, 3]) two.links.send(1, makeNotification(round));
     ensemble.advance(1000);
     const one = ensemble.start(1);
     ensemble.advance(2000);
@@ -249,7 +251,7 @@ describe('a notification', () => {
     const one = ensemble.start(1);
     const two = ensemble.start(2);
     ensemble.advance(3000);
-    for (let round = 1; round <= 50; round++) two.links.send(1, makeWord(round));
+    for (let round = 1; round <= 50; round++) two.links.send(1, makeNotification(round));
     ensemble.advance(1000);
     expect(one.takeTold().filter((what) => what.startsWith('2'))).toEqual(['2 says 1', '2 says 50']);
   });

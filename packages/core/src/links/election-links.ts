@@ -29,7 +29,7 @@ import { ElectionPeer, type ElectionPeerHost } from './election-peer.ts';
 import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';
 import { ListenerSet } from './listener-set.ts';
 import { authenticated } from './peer-authentication.ts';
-import { Strangers } from './strangers.ts';
+import { UnidentifiedConnections } from './unidentified-connections.ts';
 
 export interface ElectionLinksHost {
   readonly ports: {
@@ -69,7 +69,7 @@ export interface ElectionLinksEvents {
 const LISTENING = { who: 'the election', consequence: 'servers with a higher id cannot connect' };
 const CONNECT_TIMEOUT_MS = 5000;
 const CROWDED = 'it has not identified itself, and the descriptors of this process run short';
-/** Maximum connections that have not identified themselves; beyond that some are closed, see `Strangers`. */
+/** Maximum connections that have not identified themselves; beyond that some are closed, see `UnidentifiedConnections`. */
 const STRANGERS_MAX = 256;
 /** Maximum servers outside the membership that are connected: joining servers, or strangers posing as such. */
 const OUTSIDERS_MAX = 64;
@@ -86,7 +86,7 @@ export class ElectionLinks implements ElectionStreamOwner {
   #ownAddresses: readonly Endpoint[];
   readonly #peers = new Map<number, ElectionPeer>();
   /** Have not identified themselves. */
-  readonly #strangers = new Strangers<ElectionStream>();
+  readonly #strangers = new UnidentifiedConnections<ElectionStream>();
   #isStopped = false;
 
   constructor(host: ElectionLinksHost, options: ElectionLinksOptions, events: ElectionLinksEvents) {

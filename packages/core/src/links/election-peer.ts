@@ -2,8 +2,8 @@ import { type ElectionHello, type ElectionNotification, ElectionProbe } from '@m
 import type { Clock, Endpoint, Network, Random, StreamEvents } from '../base/ports.ts';
 import { AddressList, isSameEndpoint } from './address-list.ts';
 import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';
-import { OpenQuestion } from './open-question.ts';
-import { Strangers } from './strangers.ts';
+import { PendingVoteRequest } from './pending-vote-request.ts';
+import { UnidentifiedConnections } from './unidentified-connections.ts';
 
 /** What a peer's connections need from the links around them. */
 export interface ElectionPeerHost {
@@ -48,7 +48,7 @@ const STABLE_MS = 5000;
 const CROSSING_MS = 1000;
 /** Milliseconds that a connection has to show that it is alive when another one would replace it. */
 const TEST_MS = 1000;
-/** Maximum connections waiting to replace it; beyond that some are refused, see `Strangers`. */
+/** Maximum connections waiting to replace it; beyond that some are refused, see `UnidentifiedConnections`. */
 const RIVALS_MAX = 8;
 
 /**
@@ -89,11 +89,11 @@ export class ElectionPeer implements ElectionStreamOwner {
   #retryAtMs = NEVER;
   /** Consecutive failed attempts: determines the next address and how long to wait. */
   #failures = 0;
-  readonly #question = new OpenQuestion();
-  #lastWord: ElectionNotification | null = null;
-  #owesWord = false;
+  readonly #question = new PendingVoteRequest();
+  #lastNotification: ElectionNotification | null = null;
+  #mustNotify = false;
   /** Connections under this id that wait for the established one to fail its test. */
-  readonly #rivals = new Strangers<ElectionStream>();
+  readonly #rivals = new UnidentifiedConnections<ElectionStream>();
   /** When the established connection fails its test, unless it shows that it is alive; NEVER while it is not tested. */
   #testUntilMs = NEVER;
   /** The peer, which has a lower id, has asked to be dialled back. */
@@ -162,8 +162,8 @@ export class ElectionPeer implements ElectionStreamOwner {
   }
 
   send(notification: ElectionNotification): void {
-    this.#lastWord = notification;
-    this.#owesWord = true;
+    this.#lastNotification = notification;
+    this.#mustNotify = true;
     this.#question.onSent(notification, this.#nowMs());
     if (this.isIdle) this.#connect();
     this.#maybeSendWord();
@@ -388,7 +388,7 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#link = stream;
     this.#linkSinceMs = this.#nowMs();
     this.#question.onLinked();
-    this.#owesWord = this.#lastWord !== null;
+    this.#mustNotify = this.#lastNotification !== null;
     // `onPeerConnected` may send a newer notification; only otherwise is the old one resent.
     this.#host.onPeerConnected(this.id);
     this.#maybeSendWord();
@@ -396,9 +396,9 @@ export class ElectionPeer implements ElectionStreamOwner {
   }
 
   #maybeSendWord(): void {
-    if (!this.#owesWord || this.#lastWord === null || this.#link === null || !this.#link.hasRoom) return;
-    this.#owesWord = false;
-    this.#link.send(this.#lastWord);
+    if (!this.#mustNotify || this.#lastNotification === null || this.#link === null || !this.#link.hasRoom) return;
+    this.#mustNotify = false;
+    this.#link.send(this.#lastNotification);
   }
 
   onHello(_stream: ElectionStream, _hello: ElectionHello): void {}

@@ -165,7 +165,11 @@ describe('an exchange between servers', () => {
     ['reports success without a proof', [packet(1, '')], /it has not said ok/],
     ['sends an unknown status', [packet(7, '')], /refuses the SASL login/],
     ['sends something else', [new Uint8Array(16)], /an invalid SASL packet/],
-    ['announces a token without end', [packet(0, '').map((byte, i) => (i === 12 ? 0x7f : byte))], /an invalid SASL packet/],
+    [
+      'announces a token without end',
+      [packet(0, '').map((byte, i) => (i === 12 ? 0x7f : byte))],
+      /an invalid SASL packet/,
+    ],
   ] as const)('fails for the dialling side when the other end %s', (_, answer, reason) => {
     const network = new MemoryNetwork(1);
     const here = new End();

@@ -29,7 +29,7 @@ export class TurnShare {
    *
    * @returns false when its share was already used up
    */
-  giveUp(): boolean {
+  markUsed(): boolean {
     if (this.#isUsed) return false;
     this.#isUsed = true;
     return true;

@@ -1,5 +1,5 @@
 import type { PeerAddress } from '../base/ports.ts';
-import { Strangers } from './strangers.ts';
+import { UnidentifiedConnections } from './unidentified-connections.ts';
 
 /**
  * Replies that clients have not taken yet, of all connections together: they stay in memory until then.
@@ -10,7 +10,7 @@ import { Strangers } from './strangers.ts';
 export class UnreadReplies<T> {
   readonly #bytesMax: number;
   readonly #bytesOf: Map<T, number> = new Map();
-  readonly #holders: Strangers<T> = new Strangers();
+  readonly #holders: UnidentifiedConnections<T> = new UnidentifiedConnections();
   #bytes = 0;
 
   constructor(bytesMax: number) {

@@ -1,7 +1,7 @@
 /** The connection that sent the word. */
 interface AskingConnection {
   /** True when it has used up its share of the turn, or there is no room for more output. */
-  readonly isSated: boolean;
+  readonly mustWait: boolean;
   readonly output: { text(text: string): void };
   charge(units: number): void;
 }
@@ -23,7 +23,7 @@ export class WordAnswer {
    * @returns true when that was the last of it
    */
   tell(connection: AskingConnection): boolean {
-    while (!connection.isSated && !this.#isDone) {
+    while (!connection.mustWait && !this.#isDone) {
       const piece = this.#next();
       if (piece !== '') connection.output.text(piece);
       connection.charge(this.#units);

@@ -43,7 +43,7 @@ export interface TxnHost {
   /** Znodes that the end of a session will delete. */
   ephemeralCountOf(sessionId: bigint): number;
   /** Reads that `hides` held back can be executed now. */
-  onShown(): void;
+  onTxnCompleted(): void;
 }
 
 /**
@@ -202,7 +202,7 @@ export class ApplyPace {
       // The reply has a result for each change.
       this.#unitsLeft -= this.#work.turnUnits - before;
       this.#onApplied(next, result);
-      if (wasHidden) this.#host.onShown();
+      if (wasHidden) this.#host.onTxnCompleted();
       return true;
     }
     return false;
@@ -217,7 +217,7 @@ export class ApplyPace {
   #onCaughtUp(): void {
     this.#isBehind = false;
     this.#actUpTo(this.committedZxid);
-    this.#host.onShown();
+    this.#host.onTxnCompleted();
   }
 
   #actUpTo(zxid: Zxid): void {

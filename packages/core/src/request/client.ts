@@ -17,13 +17,13 @@ export interface Client extends Watcher {
   readonly waiting: ClientRequests;
   readonly output: ReplyOutput;
   /** True when no further request should be answered for now: replies are queued, or its share of the turn is used. */
-  readonly isSated: boolean;
+  readonly mustWait: boolean;
   /** True when its share of this turn is used. */
-  readonly hasHadShare: boolean;
+  readonly isShareUsed: boolean;
   /** True when other clients have used up this turn: a long read of this client begins in one of the next turns. */
   readonly isTurnSpent: boolean;
   /** Asks for `Pipeline.answerWaiting` to be called for this client in one of the next turns. */
-  awaitTurn(): void;
+  yieldTurn(): void;
   /** Charges the client for cost that the work meter does not see; too much makes it wait for the next turn. */
   charge(units: number): void;
   /** Closes at once; queued output is lost. */

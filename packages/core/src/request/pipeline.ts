@@ -361,8 +361,8 @@ export class Pipeline implements TxnHost {
     this.#answers.onSynced(ticket);
   }
 
-  onShown(): void {
-    this.#answers.onShown();
+  onTxnCompleted(): void {
+    this.#answers.onTxnCompleted();
   }
 
   /** Answers a client's oldest waiting requests, up to the first that must still wait. */

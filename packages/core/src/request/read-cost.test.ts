@@ -16,7 +16,7 @@ import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
 import { DataTree, SILENT_EVENTS } from '../tree/data-tree.ts';
 import { WatchManager } from '../watch/watch-manager.ts';
 import type { Client, ReplyOutput } from './client.ts';
-import { NO_ROOM } from './long-read-room.ts';
+import { NO_ROOM } from './long-read-limiter.ts';
 import { Permission } from './permission.ts';
 import { Reads } from './read.ts';
 import { WorkMeter } from './work-meter.ts';

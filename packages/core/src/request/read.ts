@@ -22,7 +22,7 @@ import type { Client, LongRead } from './client.ts';
 import { Descendants } from './descendants.ts';
 import { LEASE_PATH, writeLeaseZnode } from './lease-znode.ts';
 import { SLICE_STEPS } from './long-read.ts';
-import { type LongReadRoom, NO_ROOM } from './long-read-room.ts';
+import { type LongReadLimiter, NO_ROOM } from './long-read-limiter.ts';
 import { MultiRead, type MultiReadParts } from './multi-read.ts';
 import { NameList } from './name-list.ts';
 import type { Permission } from './permission.ts';
@@ -90,7 +90,7 @@ export class Reads {
     xid: number,
     request: ReadRequest,
     receivedMs: number,
-    room: LongReadRoom | null,
+    room: LongReadLimiter | null,
   ): LongRead | typeof NO_ROOM | null {
     const outcome = this.#answer(client, xid, request, room);
     if (typeof outcome !== 'number') {
@@ -160,7 +160,7 @@ export class Reads {
     client: Client,
     xid: number,
     request: ReadRequest,
-    room: LongReadRoom | null,
+    room: LongReadLimiter | null,
   ): ErrorCode | LongRead | typeof NO_ROOM {
     switch (request.op) {
       case OpCode.getData: {

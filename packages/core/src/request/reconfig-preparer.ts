@@ -12,8 +12,8 @@ export interface Reconfigurer {
   plan(request: ReconfigRequest, version: Zxid): ReconfigPlan;
 }
 
-/** `whereAllowed`: we refuse, but Apache's server would not, so a client without permission must get NOAUTH instead. */
-export type ReconfigPlan = string | ErrorCode | { readonly whereAllowed: ErrorCode };
+/** `errorIfAllowed`: we refuse, but Apache's server would not, so a client without permission must get NOAUTH instead. */
+export type ReconfigPlan = string | ErrorCode | { readonly errorIfAllowed: ErrorCode };
 
 /** For a standalone server, which has no members to change. */
 export class NoReconfigurer implements Reconfigurer {
@@ -51,7 +51,7 @@ export class ReconfigPreparer {
     if (!this.#permission.isAllowed(znode.acl, Perm.write, identities)) {
       return { type: OpCode.error, error: ErrorCode.noAuth };
     }
-    if (typeof plan === 'object') return { type: OpCode.error, error: plan.whereAllowed };
+    if (typeof plan === 'object') return { type: OpCode.error, error: plan.errorIfAllowed };
     const data = ENCODER.encode(plan);
     const edited = this.#pending.edit(znode, zxid);
     edited.version = VERSION;

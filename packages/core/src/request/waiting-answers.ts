@@ -4,7 +4,7 @@ import type { Meters } from '../base/meters/meters.ts';
 import type { Database } from '../tree/database.ts';
 import type { ApplyPace } from './apply-pace.ts';
 import type { Client, WaitingAnswer, WaitingRead } from './client.ts';
-import { LongReadRoom, NO_ROOM } from './long-read-room.ts';
+import { LongReadLimiter, NO_ROOM } from './long-read-limiter.ts';
 import type { Reads } from './read.ts';
 
 export interface WaitingAnswersParts {
@@ -37,7 +37,7 @@ export class WaitingAnswers {
   readonly #syncing: { readonly client: Client; readonly ticket: number }[] = [];
   #lastSynced: number;
   #owedCount = 0;
-  readonly #room = new LongReadRoom();
+  readonly #room = new LongReadLimiter();
 
   constructor({ database, reads, meters, pace, lastSynced }: WaitingAnswersParts) {
     this.#database = database;
@@ -64,8 +64,8 @@ export class WaitingAnswers {
       this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong, long: null });
       if (!isLate || !isFirst) return;
       // It waits for its own client only, so it does not count as owed.
-      this.#oweNothing(client);
-      client.awaitTurn();
+      this.#clearOwed(client);
+      client.yieldTurn();
       return;
     }
     const begun = reads.answer(client, xid, request, nowMs, this.#room);
@@ -78,7 +78,7 @@ export class WaitingAnswers {
     const long = begun === NO_ROOM ? null : begun;
     this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong: true, long });
     if (long === null) {
-      this.#oweNothing(client);
+      this.#clearOwed(client);
       return;
     }
     this.#room.hold(client, long.heldBytes);
@@ -96,11 +96,11 @@ export class WaitingAnswers {
   }
 
   /** A txn that was applied in steps is complete. */
-  onShown(): void {
+  onTxnCompleted(): void {
     if (this.#hidden.size === 0) return;
     const clients = [...this.#hidden];
     this.#hidden.clear();
-    for (const client of clients) client.awaitTurn();
+    for (const client of clients) client.yieldTurn();
   }
 
   /** Every sync up to this ticket is answered once everything committed before them is applied. */
@@ -121,7 +121,7 @@ export class WaitingAnswers {
     const { oldest } = client.waiting;
     if (oldest?.kind === 'read') oldest.long?.drop();
     this.#room.leave(client);
-    this.#oweNothing(client);
+    this.#clearOwed(client);
     client.waiting.clear();
     this.#hidden.delete(client);
   }
@@ -142,7 +142,7 @@ export class WaitingAnswers {
         return;
       }
       if (oldest.kind === 'read' && !this.#mayAnswer(client, oldest)) {
-        this.#oweNothing(client);
+        this.#clearOwed(client);
         return;
       }
       this.#answerOldest(client, oldest);
@@ -155,12 +155,12 @@ export class WaitingAnswers {
     if (long === null && this.#isHidden(client, request)) return false;
     if (this.#room.has(client)) {
       // Continues even if the client does not read its replies, because others wait for room.
-      if (client.hasHadShare) return false;
+      if (client.isShareUsed) return false;
       if (this.#room.mayContinue(client)) return true;
-      client.awaitTurn();
+      client.yieldTurn();
       return false;
     }
-    if (client.isSated) return false;
+    if (client.mustWait) return false;
     return long !== null || !this.#reads.needsRoom(client, request) || this.#room.enter(client);
   }
 
@@ -239,8 +239,8 @@ export class WaitingAnswers {
     this.#owedCount++;
   }
 
-  #oweNothing(client: Client): void {
-    this.#owedCount -= client.waiting.oweNothing();
+  #clearOwed(client: Client): void {
+    this.#owedCount -= client.waiting.clearOwed();
   }
 
   /** Queues a request, to be answered once everything before it is. */

@@ -107,7 +107,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     this.#costs.delete(write);
   }
 
-  /** Counts as owed until it is answered or `oweNothing` is called. */
+  /** Counts as owed until it is answered or `clearOwed` is called. */
   add(answer: Answer): void {
     this.#requests.push(answer);
     this.#bytes += answer.bytes;
@@ -138,7 +138,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   }
 
   /** The requests wait for their client, not for the server. @returns the number of requests that are no longer owed */
-  oweNothing(): number {
+  clearOwed(): number {
     const owed = this.#owed;
     this.#owed = 0;
     return owed;

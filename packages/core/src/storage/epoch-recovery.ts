@@ -73,7 +73,7 @@ export class EpochRecovery {
   }
 
   #refuse(attempted: string, cause: Error): void {
-    const advice = cause instanceof DiskError ? '' : `. ${this.#isEnsemble ? REJOIN : REMAKE}`;
+    const advice = cause instanceof DiskError ? '' : `. ${this.#isEnsemble ? REJOIN : RECREATE}`;
     this.#events.onEpochsRefused(new Error(`${attempted}: ${cause.message}${advice}`, { cause }));
   }
 }
@@ -82,7 +82,7 @@ export class EpochRecovery {
 const REJOIN =
   'The file is damaged, and what this server has promised or entered is unknown. While a majority of the other ' +
   'servers is healthy, empty the directory and let this server rejoin; or restore it from a backup';
-const REMAKE = 'The file is damaged: remove it, and this server recreates it from its log';
+const RECREATE = 'The file is damaged: remove it, and this server recreates it from its log';
 
 /** @param epoch that of the log's last zxid */
 function faultOf(directory: string, accepted: number | null, current: number | null, epoch: number): Error | null {

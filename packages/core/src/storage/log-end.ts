@@ -61,18 +61,18 @@ export class LogEnd {
     const judgement = classifyLogTail(tail, { last, writer: this.#writerOf(read) });
     const hasHeader = tail.position >= LOG_HEADER_BYTES;
     const found = judgement.kind === 'end' ? null : judgement;
-    const damage = hasHeader ? this.#damageOf(read, found) : this.#damageOfUnborn(read, found);
+    const damage = hasHeader ? this.#damageOf(read, found) : this.#damageOfHeaderless(read, found);
     if (damage !== null) {
       opened.close();
       done(null, describeDamage({ path: opened.path, position: tail.position }, damage), null);
     } else if (!hasHeader) {
       opened.close();
-      this.#removeUnborn(read, (error) => done(error, null, null));
+      this.#removeHeaderless(read, (error) => done(error, null, null));
     } else if (found !== null && isLastFile) {
       opened.close();
       this.#cut(read, found, (error) => done(error, null, null));
     } else {
-      const torn = found === null ? null : this.#tellTorn(read, found);
+      const torn = found === null ? null : this.#reportTorn(read, found);
       this.#makeDurable(opened, read, (error) => done(error, null, torn));
     }
   }
@@ -92,7 +92,7 @@ export class LogEnd {
   }
 
   /** The same for a last file whose header is missing or cut, as a crash leaves it before anything else is in it. */
-  #damageOfUnborn({ file, tail, last }: ReadLog, found: TornOrRotten | null): LogDamage | null {
+  #damageOfHeaderless({ file, tail, last }: ReadLog, found: TornOrRotten | null): LogDamage | null {
     const durable = this.#options.durable ?? ZXID_NONE;
     const mayBeUnborn = tail.length <= LOG_HEADER_BYTES || !this.#options.forceSync;
     if (mayBeUnborn && file.zxid > durable) return null;
@@ -100,7 +100,7 @@ export class LogEnd {
     return { reason, intact: found?.intact ?? null, last, durable, isLastFile: true };
   }
 
-  #tellTorn({ file, tail }: ReadLog, { reason, intact }: TornOrRotten): TornEnd {
+  #reportTorn({ file, tail }: ReadLog, { reason, intact }: TornOrRotten): TornEnd {
     const text = `${this.#options.logDirectory}/${file.name} at position ${tail.position}: ${reason}`;
     this.#ports.trace.emit({ kind: 'warning', message: `${text}; the next file shows whether a txn is missing` });
     return { text, hasMore: intact !== null };
@@ -132,7 +132,7 @@ export class LogEnd {
   }
 
   /** Removes a last file whose header never reached the disk: it has no content, or none that was synced. */
-  #removeUnborn({ file, tail, last }: ReadLog, done: DiskDone): void {
+  #removeHeaderless({ file, tail, last }: ReadLog, done: DiskDone): void {
     const { disk, trace } = this.#ports;
     const { logDirectory } = this.#options;
     const { name } = file;

@@ -18,9 +18,9 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import type { Trace } from '../base/ports.ts';
-import { ComingPaths } from '../tree/coming-paths.ts';
 import type { Database } from '../tree/database.ts';
 import type { KnownZnode } from '../tree/known-znode.ts';
+import { PathPrefetch } from '../tree/path-prefetch.ts';
 import { SILENT_EVENTS } from '../tree/tree-events.ts';
 import type { SnapshotDigest } from './snapshot-end.ts';
 
@@ -28,13 +28,13 @@ export class Replay {
   readonly #database: Database;
   readonly #verifier: DigestVerifier | null;
   readonly #create: PlainCreate = new PlainCreate();
-  readonly #coming: ComingPaths;
+  readonly #coming: PathPrefetch;
   #txns = 0;
 
   /** @param digest of the snapshot; null: the digests in the log are ignored */
   constructor(database: Database, digest: SnapshotDigest | null, trace: Trace) {
     this.#database = database;
-    this.#coming = new ComingPaths(database.tree.state.table);
+    this.#coming = new PathPrefetch(database.tree.state.table);
     this.#verifier = digest === null ? null : new DigestVerifier(database, digest, trace);
   }
 

@@ -236,7 +236,7 @@ export class ElectionEnsemble {
         if (this.isConnected(id, to)) this.#transmit(message);
       },
       decided: (decision) => this.#told.push(() => this.#events.onDecided?.(id, decision)),
-      keptOut: () => {},
+      olderEpochLeads: () => {},
       outranked: () => {},
       decisionLost: () => this.#told.push(() => this.#events.onDecisionLost?.(id)),
       configReceived: (_from, text) => this.#told.push(() => this.#events.onConfigReceived?.(id, text)),

@@ -4,7 +4,7 @@ import { type ByteList, bytesOf } from '../../../protocol/src/testing/byte-list.
 const CONFIG = 'version=0';
 
 /** A notification that is identified by its round. */
-export function makeWord(round: number): ElectionNotification {
+export function makeNotification(round: number): ElectionNotification {
   return {
     state: ServerState.looking,
     leader: 3,
@@ -17,7 +17,7 @@ export function makeWord(round: number): ElectionNotification {
   };
 }
 
-/** The bytes of `makeWord` in its frame: 44 bytes and the config. */
+/** The bytes of `makeNotification` in its frame: 44 bytes and the config. */
 export function frameOf(round: number): (b: ByteList) => ByteList {
   return (b) => b.int(53).int(0).long(3).long(0x100000005).long(round).long(1).int(2).text(CONFIG);
 }

@@ -23,8 +23,8 @@ export class PipelineClient implements Client, SessionCreator, ResumingClient {
     { scheme: 'ip', id: '10.0.0.1' },
     { scheme: 'digest', id: 'ann:x' },
   ];
-  readonly isSated = false;
-  readonly hasHadShare = false;
+  readonly mustWait = false;
+  readonly isShareUsed = false;
   readonly isTurnSpent = false;
   /** `answerWaiting` has to be called for it. */
   awaitsTurn = false;
@@ -59,7 +59,7 @@ export class PipelineClient implements Client, SessionCreator, ResumingClient {
     this.#pipeline = pipeline;
   }
 
-  awaitTurn(): void {
+  yieldTurn(): void {
     this.awaitsTurn = true;
   }
 

@@ -20,7 +20,7 @@ export class TestElection {
   readonly decisions: Decision[] = [];
   readonly configsReceived: string[] = [];
   /** Leaders that it was told not to follow, and candidates with a later history than this leader's. */
-  readonly keptOut: string[] = [];
+  readonly olderEpochLeads: string[] = [];
   readonly outranked: string[] = [];
   decisionsLost = 0;
   /** What the peers announce in every notification. */
@@ -29,7 +29,7 @@ export class TestElection {
   #standing: Standing | null = null;
 
   constructor(serverId: number, shape: QuorumShape, { areOurs = false, peers = [...shape.voters] } = {}) {
-    this.#announces = areOurs ? Announcement.settlesEarly + Announcement.outlastsOlderEpochs : 0;
+    this.#announces = areOurs ? Announcement.settlesEarly + Announcement.refusesOlderEpochs : 0;
     const options = { serverId, ...DEFAULT_ELECTION_OPTIONS };
     this.electorate = new Electorate(makeQuorum(shape));
     this.election = new Election(options, this.clock, this.electorate, 'version=0', {
@@ -38,7 +38,7 @@ export class TestElection {
       decisionLost: () => {
         this.decisionsLost++;
       },
-      keptOut: (leader, leaderEpoch) => this.keptOut.push(`of epoch ${leaderEpoch}: ${leader}`),
+      olderEpochLeads: (leader, leaderEpoch) => this.olderEpochLeads.push(`of epoch ${leaderEpoch}: ${leader}`),
       outranked: (serverId, historyEpoch) => this.outranked.push(`by epoch ${historyEpoch}: ${serverId}`),
       configReceived: (_from, text) => this.configsReceived.push(text),
     });

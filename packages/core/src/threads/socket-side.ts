@@ -92,7 +92,7 @@ export class SocketSide implements ThreadShare {
     while (reader.take()) {
       if (reader.wakes) this.#wake();
       let records = 0;
-      for (; reader.next(); records++) if (!this.#obey(reader)) isMemoryFree = false;
+      for (; reader.next(); records++) if (!this.#execute(reader)) isMemoryFree = false;
       this.#looks = looksAfter(records);
       if (isMemoryFree) reader.reuseMemory();
       else reader.leaveMemory();
@@ -112,7 +112,7 @@ export class SocketSide implements ThreadShare {
   }
 
   /** @returns false when the memory of the order is still needed */
-  #obey(reader: RingReader): boolean {
+  #execute(reader: RingReader): boolean {
     const connection = this.#connections.get(reader.connection);
     // Closed already; the core does not know yet.
     if (connection === undefined) return true;

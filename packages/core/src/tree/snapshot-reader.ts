@@ -19,9 +19,9 @@ import {
 import { ROW_DIGEST, ROW_END, ROW_HASH, ROW_INTS, ROW_IS_PLAIN, ROW_START } from '../base/file-scans.ts';
 import { CLOSED_ACL, OPEN_ACL_ID } from './acl-table.ts';
 import { copyBytes } from './byte-arena.ts';
-import { COMING_MAX, ComingPaths } from './coming-paths.ts';
 import type { Database } from './database.ts';
 import { hashOfBytes, isAscii } from './path-index.ts';
+import { PathPrefetch, PREFETCH_MAX } from './path-prefetch.ts';
 import { areZxids, PersistedOffset } from './persisted-stat.ts';
 import type { Quotas } from './quota.ts';
 import { LAST_RECORD_BYTES, SnapshotRecord } from './snapshot-record.ts';
@@ -55,14 +55,14 @@ export class SnapshotReader {
   #uncounted = 0;
   readonly #reader = new JuteReader(undefined, RECORD_BYTES_MAX);
   readonly #record = new SnapshotRecord();
-  readonly #coming: ComingPaths;
+  readonly #coming: PathPrefetch;
 
   /** `database` must be fresh: it has the system znodes and nothing else. */
   constructor(database: Database) {
     this.#database = database;
     this.#state = database.tree.state;
     this.#quotas = database.tree.quotas;
-    this.#coming = new ComingPaths(this.#state.table);
+    this.#coming = new PathPrefetch(this.#state.table);
     this.#aclIds.set(-1, this.#state.acls.intern(OPEN_ACL));
   }
 
@@ -112,7 +112,7 @@ export class SnapshotReader {
   #lookAhead(bytes: Uint8Array, start: number, end: number): number {
     const record = this.#record;
     let at = start;
-    for (let i = 0; i < COMING_MAX && record.read(bytes, at, end) === 'whole'; i++) {
+    for (let i = 0; i < PREFETCH_MAX && record.read(bytes, at, end) === 'whole'; i++) {
       this.#coming.add(bytes, record.pathStart, record.pathEnd);
       at = record.end;
     }
@@ -210,7 +210,7 @@ export class SnapshotReader {
     let aheadTo = 0;
     for (let row = 0; row < rowsEnd && this.#phase === 'znodes'; row += ROW_INTS) {
       if (row === aheadTo) {
-        aheadTo = Math.min(row + COMING_MAX * ROW_INTS, rowsEnd);
+        aheadTo = Math.min(row + PREFETCH_MAX * ROW_INTS, rowsEnd);
         this.#coming.fetchScanned(rows, row, aheadTo);
       }
       const start = rows[row + ROW_START]!;

@@ -12,7 +12,7 @@ import {
   QUORUM_PROTOCOL_VERSION,
   type Zxid,
 } from '@meerkat/protocol';
-import { EPOCHS_FAR } from '../election/believable.ts';
+import { EPOCHS_FAR } from '../election/plausible.ts';
 import { isUpToDate, type LearnerPhase } from './learner-phase.ts';
 
 export type ControlPacket = Extract<

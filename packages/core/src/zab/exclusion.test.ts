@@ -1,6 +1,6 @@
 import { makeZxid, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/believable.ts';
+import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/plausible.ts';
 import { leaderInfo, TestLearner, type TestLearnerShape } from '../testing/test-learner.ts';
 
 /** A server with txns of epochs 1 and 3, which has promised and adopted epoch 3. */

@@ -4,7 +4,7 @@
  * @see docs/zab.md, "A server that stays out"
  */
 import { epochOf, MAX_EPOCH } from '@meerkat/protocol';
-import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/believable.ts';
+import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/plausible.ts';
 import type { History } from './history.ts';
 import type { LearnerOptions } from './learner-host.ts';
 

@@ -17,7 +17,7 @@ import type { LearnerPeer } from './learner-peer.ts';
 import { isLeadBelieved } from './promises.ts';
 
 /** State of the leader that such a voter connects to. */
-export interface Reign {
+export interface LeaderState {
   readonly epoch: number;
   /** Milliseconds since the epoch was established; null before. */
   readonly ledMs: number | null;
@@ -39,8 +39,8 @@ export class LaterPromises {
   }
 
   /** @returns true when this leader makes way: it is to accept that epoch now */
-  maybeBump(peer: LearnerPeer, accepted: number, { epoch, ledMs, syncLimitMs }: Reign): boolean {
-    const historyEpoch = peer.outlastsOlderEpochs ? epoch : this.#peerVotes.historyEpochOf(peer.serverId);
+  maybeBump(peer: LearnerPeer, accepted: number, { epoch, ledMs, syncLimitMs }: LeaderState): boolean {
+    const historyEpoch = peer.refusesOlderEpochs ? epoch : this.#peerVotes.historyEpochOf(peer.serverId);
     const isMerePromise = historyEpoch !== null && historyEpoch <= epoch;
     if (!isMerePromise || ledMs === null) return false;
     if (!isLeadBelieved(accepted - epoch, ledMs, syncLimitMs)) return false;
@@ -61,7 +61,7 @@ export class LaterPromises {
 export function findOutranking(
   serverId: number,
   historyEpoch: number,
-  { epoch, ledMs, syncLimitMs }: Reign,
+  { epoch, ledMs, syncLimitMs }: LeaderState,
 ): string | null {
   if (ledMs === null || historyEpoch <= epoch || ledMs < syncLimitMs) return null;
   return (

@@ -1,11 +1,11 @@
 import type { Durable } from '../base/durable.ts';
 import type { Electorate } from '../election/electorate.ts';
 import type { History } from './history.ts';
-import { findOutranking, LaterPromises, type Reign } from './later-promises.ts';
+import { findOutranking, LaterPromises, type LeaderState } from './later-promises.ts';
 import type { LeaderEffects, PeerVotes } from './leader-host.ts';
 import type { LeaderPhases } from './leader-phases.ts';
 import type { LearnerPeer } from './learner-peer.ts';
-import { findExcess, Promises } from './promises.ts';
+import { findUnbelievablePromise, Promises } from './promises.ts';
 import type { ZabOptions } from './zab-options.ts';
 
 /** The epoch of a leader: how it is chosen, when it is durable, and who has promised a later one. */
@@ -78,7 +78,7 @@ export class LeaderEpoch {
 
   /** A voter has accepted a later epoch. @returns why its connection is to be closed; null when it is not */
   onLaterPromise(peer: LearnerPeer, accepted: number): string | null {
-    const excess = findExcess(peer.name, accepted, this.#number);
+    const excess = findUnbelievablePromise(peer.name, accepted, this.#number);
     if (excess !== null) {
       this.#effects.staysOut(excess);
     } else if (this.#laterPromises.maybeBump(peer, accepted, this.#reign)) {
@@ -99,7 +99,7 @@ export class LeaderEpoch {
     return reason;
   }
 
-  get #reign(): Reign {
+  get #reign(): LeaderState {
     const { syncLimit, tickTimeMs } = this.#options;
     return { epoch: this.#number, ledMs: this.#phases.ledMs, syncLimitMs: syncLimit * tickTimeMs };
   }

@@ -352,15 +352,15 @@ describe('sync of a learner', () => {
     const test = broadcasting([1]);
     test.join(7, '(1,5)', { ...OBSERVER, ...APACHE });
     const link = [...test.leader.learners].find(({ serverId }) => serverId === 7)!.link;
-    expect(test.leader.hasTold(link, test.leader.lastTxn)).toBe(true);
+    expect(test.leader.hasSentCommit(link, test.leader.lastTxn)).toBe(true);
     test.syncOf(7);
     test.propose(1);
-    expect(test.leader.hasTold(link, makeZxid(2, 1))).toBe(false);
+    expect(test.leader.hasSentCommit(link, makeZxid(2, 1))).toBe(false);
     test.disk();
     test.ack(1, '(2,1)');
-    expect(test.leader.hasTold(link, makeZxid(2, 1))).toBe(false);
+    expect(test.leader.hasSentCommit(link, makeZxid(2, 1))).toBe(false);
     test.pong(1);
-    expect(test.leader.hasTold(link, makeZxid(2, 1))).toBe(true);
+    expect(test.leader.hasSentCommit(link, makeZxid(2, 1))).toBe(true);
   });
 
   test('of a closed connection is not answered, not even over the next connection of that server', () => {

@@ -12,7 +12,7 @@ import {
 } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { EPOCHS_FAR } from '../election/believable.ts';
+import { EPOCHS_FAR } from '../election/plausible.ts';
 import { TestLeader } from '../testing/test-leader.ts';
 
 /** The absent voter: strangers that claim its id can have the most effect. */

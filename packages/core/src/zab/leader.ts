@@ -349,8 +349,8 @@ export class Leader implements Broadcast, DurabilityEvents {
   }
 
   /** True when this learner has been told that everything up to `zxid` is committed. */
-  hasTold(link: LinkId, zxid: Zxid): boolean {
-    return this.#feed.hasTold(this.#peers.get(link), zxid);
+  hasSentCommit(link: LinkId, zxid: Zxid): boolean {
+    return this.#feed.hasSentCommit(this.#peers.get(link), zxid);
   }
 
   /** The turn ends: one ping to every voter confirms all syncs received in it. */

@@ -125,7 +125,7 @@ export class LearnerFeed {
   }
 
   /** True when this learner has been told that everything up to `zxid` is committed. */
-  hasTold(peer: LearnerPeer | undefined, zxid: Zxid): boolean {
+  hasSentCommit(peer: LearnerPeer | undefined, zxid: Zxid): boolean {
     return this.#proposals.committed >= zxid && peer?.held?.mustWait(zxid) !== true;
   }
 

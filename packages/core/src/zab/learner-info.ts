@@ -9,7 +9,7 @@ import {
 import type { LearnerOptions } from './learner-host.ts';
 
 /** Announced by every learner. */
-const ANNOUNCES = Announcement.keepsLog + Announcement.outlastsOlderEpochs;
+const ANNOUNCES = Announcement.keepsLog + Announcement.refusesOlderEpochs;
 
 /** The first packet of a learner: its server id, and the epoch that it has accepted. */
 export function learnerInfo(options: LearnerOptions, acceptedEpoch: number): LearnerInfoPacket {

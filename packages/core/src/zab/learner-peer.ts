@@ -100,8 +100,8 @@ export class LearnerPeer {
   }
 
   /** It announced that it follows no leader of an older epoch than its own history. */
-  get outlastsOlderEpochs(): boolean {
-    return (this.#announces & Announcement.outlastsOlderEpochs) !== 0;
+  get refusesOlderEpochs(): boolean {
+    return (this.#announces & Announcement.refusesOlderEpochs) !== 0;
   }
 
   /** @param leaseMs the lease that the leader grants */

@@ -245,8 +245,8 @@ export class ObserverMaster {
   }
 
   /** True when this observer has been told of everything up to `zxid`. */
-  hasTold(link: LinkId, zxid: Zxid): boolean {
-    return this.#feed.hasTold(this.#peers.get(link), zxid);
+  hasSentCommit(link: LinkId, zxid: Zxid): boolean {
+    return this.#feed.hasSentCommit(this.#peers.get(link), zxid);
   }
 
   /* ------------------------------------------------------------------------------------------- liveness ---- */

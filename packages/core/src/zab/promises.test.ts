@@ -1,6 +1,6 @@
 import { Announcement, type LearnerInfoPacket, MAX_EPOCH, makeZxid, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/believable.ts';
+import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/plausible.ts';
 import type { LeaderShape } from '../testing/leader-shape.ts';
 import { TestLeader } from '../testing/test-leader.ts';
 
@@ -178,7 +178,7 @@ describe('a voter that has promised a later epoch than that of an established le
     expect(chosen(test)).toEqual([]);
     test.disconnect(2);
     // A voter with a later history that announces this would not have connected.
-    promise(test, 2, 3, { announces: Announcement.outlastsOlderEpochs });
+    promise(test, 2, 3, { announces: Announcement.refusesOlderEpochs });
     expect(chosen(test)).toEqual(['writes acceptedEpoch 3']);
   });
 

@@ -14,8 +14,8 @@
  * receives LEADERINFO.
  */
 import { epochOf, MAX_EPOCH } from '@meerkat/protocol';
-import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/believable.ts';
 import type { Electorate } from '../election/electorate.ts';
+import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/plausible.ts';
 import type { History } from './history.ts';
 
 export type EpochChoice =
@@ -140,7 +140,7 @@ export function isLeadBelieved(lead: number, ledMs: number, syncLimitMs: number)
 }
 
 /** What to do about a promise that no leader of this epoch will make way for, human-readable; null if one may. */
-export function findExcess(name: string, acceptedEpoch: number, epoch: number): string | null {
+export function findUnbelievablePromise(name: string, acceptedEpoch: number, epoch: number): string | null {
   if (acceptedEpoch < MAX_EPOCH && acceptedEpoch - epoch <= EPOCHS_FAR) return null;
   return `${name} has accepted epoch ${acceptedEpoch}, and this leader is of epoch ${epoch}: ${adviseRepair(epoch)}`;
 }

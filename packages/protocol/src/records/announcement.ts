@@ -22,7 +22,7 @@ export const Announcement = {
    */
   keepsLog: 4,
   /** Does not follow a leader of an older epoch than its own history, but keeps standing for election. */
-  outlastsOlderEpochs: 8,
+  refusesOlderEpochs: 8,
 } as const;
 export type Announcement = (typeof Announcement)[keyof typeof Announcement];
 

@@ -8,7 +8,7 @@ export interface Texts extends Iterable<string> {
 /** Reads a vector of texts, lazily if there are many; a null element fails the record. */
 export function readTexts(reader: JuteReader): Texts {
   const count = reader.vectorLength(TEXT_BYTES_MIN);
-  return count <= FEW_TEXTS ? readAll(reader, count) : passOver(reader, count);
+  return count <= FEW_TEXTS ? readAll(reader, count) : skipTexts(reader, count);
 }
 
 function readAll(reader: JuteReader, count: number): readonly string[] {
@@ -24,7 +24,7 @@ function readAll(reader: JuteReader, count: number): readonly string[] {
   return texts;
 }
 
-function passOver(reader: JuteReader, count: number): Texts {
+function skipTexts(reader: JuteReader, count: number): Texts {
   const start = reader.position;
   for (let i = 0; i < count && !reader.failed; i++) {
     // A negative length.

@@ -26,7 +26,7 @@ import { Certainty, type Presence } from './certainty.ts';
 import { Contents } from './contents.ts';
 import { COSTLY_PAUSE_MS, type Draft, isRefusal } from './draft.ts';
 import { follow } from './follow.ts';
-import { Kin } from './kin.ts';
+import { NodeIdentity } from './node-identity.ts';
 import { withOwner } from './owner-mark.ts';
 
 export interface PersistentEphemeralOptions extends HeldOptions {
@@ -66,7 +66,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   readonly #acl: readonly Acl[];
   /** Without the mark of the owner, which belongs to the znode alone. */
   readonly #parentAcl: readonly Acl[];
-  readonly #kin: Kin;
+  readonly #kin: NodeIdentity;
   readonly #whenStale: 'replace' | 'wait';
   readonly #whenTaken: 'wait' | 'replace' | 'fail';
   readonly #parentMode: 'persistent' | 'container';
@@ -85,7 +85,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.path = path;
     this.#client = client;
     this.#contents = new Contents(path, data);
-    this.#kin = new Kin(client, owner ?? null);
+    this.#kin = new NodeIdentity(client, owner ?? null);
     this.#acl = withOwner(acl, owner ?? null);
     this.#parentAcl = acl;
     this.#whenStale = whenStale;

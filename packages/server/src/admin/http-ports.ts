@@ -15,10 +15,10 @@ import { AdminAudit } from './admin-audit.ts';
 import { ArchiveCommand } from './archive-command.ts';
 import { AdminAuthorization } from './authorization.ts';
 import type { CommandSource } from './commands.ts';
-import { AdminDesk } from './desk.ts';
 import { DrainCommand } from './drain-command.ts';
 import { END_CONFIRM_MS, EndSessionCommand } from './end-session-command.ts';
 import type { HealthSource } from './health.ts';
+import { AdminDesk } from './question-handler.ts';
 import { RestoreCommand } from './restore-command.ts';
 import { SnapshotCommand, type TakenSnapshot } from './snapshot-command.ts';
 

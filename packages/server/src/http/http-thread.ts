@@ -22,7 +22,7 @@ export interface Answer extends AnswerHead {
 }
 
 /** Answers questions. */
-export interface Desk {
+export interface QuestionHandler {
   /** An error that it throws or rejects with is a bug. */
   answer(question: Question): Answer | Promise<Answer>;
   /** The HTTP thread has ended: uploads in progress will not be reported. */
@@ -43,7 +43,7 @@ export type HttpWorker = Pick<Worker, 'on' | 'postMessage' | 'terminate' | 'unre
 export class HttpThread {
   readonly #data: Omit<HttpThreadData, 'console'>;
   readonly #console: () => ConsolePlace | null;
-  readonly #desk: Desk;
+  readonly #desk: QuestionHandler;
   readonly #logger: Logger;
   readonly #budget = new WorkBudget();
   readonly #answers = new Map<number, AnswerInParts>();
@@ -56,7 +56,7 @@ export class HttpThread {
   /** @param console where the console finds its service: known when this starts, and not before */
   constructor(
     data: Omit<HttpThreadData, 'console'>,
-    desk: Desk,
+    desk: QuestionHandler,
     logger: Logger,
     console: () => ConsolePlace | null,
     spawn: (data: HttpThreadData) => HttpWorker = spawnWorker,

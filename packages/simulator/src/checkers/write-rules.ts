@@ -6,7 +6,7 @@ import { type ClientLog, describe, type Sent } from './client-log.ts';
 import type { CommittedTree } from './committed-tree.ts';
 import { differenceOfStats } from './stat-difference.ts';
 import type { Violations } from './violation.ts';
-import { errorOfWish, type Wish } from './wish.ts';
+import { expectedError, type WriteAttempt } from './write-attempt.ts';
 import { statOf } from './znode-state.ts';
 
 type CreateWish = Extract<OperationRequest, { readonly op: 'create' }>;
@@ -148,7 +148,7 @@ export class WriteRules {
       const names = parts.map((part) => ('path' in part ? part.path : null));
       const wishes = request.parts.map((part, i) => wishOf(part, names[i] ?? part.path));
       const before = new Neighbourhood();
-      for (const wish of wishes) this.#checkDeserved(operation, before, wish, zxid, ErrorCode.ok);
+      for (const attempted of wishes) this.#checkDeserved(operation, before, attempted, zxid, ErrorCode.ok);
       return;
     }
     if (request.op === 'multi') return;
@@ -186,12 +186,18 @@ export class WriteRules {
   }
 
   /** Ignores parts that depend on earlier ones. @param before takes this one in */
-  #checkDeserved(operation: Operation, before: Neighbourhood, wish: Wish, zxid: number, actual: number): void {
-    if (!before.add(wish.path)) return;
+  #checkDeserved(
+    operation: Operation,
+    before: Neighbourhood,
+    attempted: WriteAttempt,
+    zxid: number,
+    actual: number,
+  ): void {
+    if (!before.add(attempted.path)) return;
     const identity = this.#log.identityOf(operation.client);
-    const deserved = errorOfWish(this.#tree, wish, identity, this.#tree.zxidBefore(zxid));
+    const deserved = expectedError(this.#tree, attempted, identity, this.#tree.zxidBefore(zxid));
     if (deserved === actual) return;
-    const what = `${wish.op} ${wish.path} ${actual === ErrorCode.ok ? 'succeeded' : `was refused with error ${actual}`}`;
+    const what = `${attempted.op} ${attempted.path} ${actual === ErrorCode.ok ? 'succeeded' : `was refused with error ${actual}`}`;
     const due = deserved === ErrorCode.ok ? 'nothing was in the way' : `error ${deserved} was due`;
     this.#report(operation, 'C4', `${what} as ${hexZxid(zxid)}, where ${due}`);
   }
@@ -265,7 +271,7 @@ const ERRORS_OF_TREE: ReadonlyMap<string, number> = new Map([
   ['NOAUTH', ErrorCode.noAuth],
 ]);
 
-function wishOf(request: WriteRequest | MultiPart, path: string): Wish {
+function wishOf(request: WriteRequest | MultiPart, path: string): WriteAttempt {
   return { op: request.op, path, version: request.op === 'create' ? -1 : request.version };
 }
 

@@ -88,13 +88,13 @@ describe('an ensemble', () => {
     play({ servers: 3 }, async (stage) => {
       const leader = await stage.start();
       const { network } = stage.world;
-      network.deafen(leader.host, QUORUM_PORT);
+      network.closeListener(leader.host, QUORUM_PORT);
       await stage.until('it listens again', () => network.isListening(leader.host, QUORUM_PORT));
       const { epoch } = leader;
       await stage.sleep(20_000);
       expect([(await stage.leader()).host, leader.epoch]).toEqual([leader.host, epoch]);
       const follower = stage.servers.find((server) => server !== leader)!;
-      network.deafen(leader.host, QUORUM_PORT);
+      network.closeListener(leader.host, QUORUM_PORT);
       const giveWay = network.listen(leader.host, QUORUM_PORT, (end) => end.destroy());
       stage.kill(follower);
       follower.start();
@@ -110,7 +110,7 @@ describe('an ensemble', () => {
     play({ servers: 1, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const { network } = stage.world;
-      network.deafen(leader.host, QUORUM_PORT);
+      network.closeListener(leader.host, QUORUM_PORT);
       const giveWay = network.listen(leader.host, QUORUM_PORT, (end) => end.destroy());
       const { epoch } = leader;
       await stage.sleep(20_000);

@@ -2,7 +2,7 @@ import type { ByteStream } from '../base/ports.ts';
 import type { MemoryNetwork } from './memory-network.ts';
 
 /** A peer at a separate host that sends and receives raw bytes. */
-export class Stranger {
+export class RawPeer {
   readonly streams: ByteStream[] = [];
   readonly received: number[] = [];
   readonly closed: string[] = [];

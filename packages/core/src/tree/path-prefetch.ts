@@ -10,11 +10,11 @@ import { hashOfBytes } from './path-index.ts';
 import type { ZnodeTable } from './znode-table.ts';
 
 /** Paths at a time; 32 and 64 were no faster. */
-export const COMING_MAX = 16;
+export const PREFETCH_MAX = 16;
 
-export class ComingPaths {
+export class PathPrefetch {
   readonly #table: ZnodeTable;
-  readonly #hashes: Int32Array = new Int32Array(COMING_MAX);
+  readonly #hashes: Int32Array = new Int32Array(PREFETCH_MAX);
   #count = 0;
 
   constructor(table: ZnodeTable) {
@@ -23,11 +23,11 @@ export class ComingPaths {
 
   /** Adds a path in ASCII, bytes[start, end); ignored when full. Other bytes are harmless. */
   add(bytes: Uint8Array, start: number, end: number): void {
-    if (this.#count < COMING_MAX) this.#hashes[this.#count++] = hashOfBytes(bytes, start, end);
+    if (this.#count < PREFETCH_MAX) this.#hashes[this.#count++] = hashOfBytes(bytes, start, end);
   }
 
   /**
-   * Adds and fetches the plain records of rows[row, rowsEnd), at most `COMING_MAX` of them; see `base/file-scans.ts`.
+   * Adds and fetches the plain records of rows[row, rowsEnd), at most `PREFETCH_MAX` of them; see `base/file-scans.ts`.
    */
   fetchScanned(rows: Int32Array, row: number, rowsEnd: number): void {
     let count = 0;

@@ -18,16 +18,16 @@ const idle: WeakMap<Browser, Page> = new WeakMap();
  *
  * Each test gets it without cookies, storage, routes and listeners.
  */
-export class LentPage implements AsyncDisposable {
+export class PooledPage implements AsyncDisposable {
   readonly page: Page;
   readonly #browser: Browser;
 
-  static async lend(browser: Browser, { colorScheme = 'light', width = 1280, height = 800 }: Look = {}) {
+  static async acquire(browser: Browser, { colorScheme = 'light', width = 1280, height = 800 }: Look = {}) {
     const page = idle.get(browser) ?? (await newPage(browser));
     idle.delete(browser);
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    return new LentPage(browser, page);
+    return new PooledPage(browser, page);
   }
 
   private constructor(browser: Browser, page: Page) {

@@ -1,7 +1,7 @@
 /** A client with a long read. */
-export interface RoomGuest {
+export interface LongReader {
   /** Asks to be resumed in one of the next turns. */
-  awaitTurn(): void;
+  yieldTurn(): void;
 }
 
 /**
@@ -13,12 +13,12 @@ export interface RoomGuest {
  *
  * The oldest one inside can always continue, so every read finishes.
  */
-export class LongReadRoom {
+export class LongReadLimiter {
   readonly #guestsMax: number;
   readonly #bytesMax: number;
   /** Those inside with the bytes that they hold; the oldest first. */
-  readonly #inside: Map<RoomGuest, number> = new Map();
-  readonly #waiting: Set<RoomGuest> = new Set();
+  readonly #inside: Map<LongReader, number> = new Map();
+  readonly #waiting: Set<LongReader> = new Set();
   #bytes = 0;
 
   constructor(guestsMax: number = GUESTS_MAX, bytesMax: number = BYTES_MAX) {
@@ -26,8 +26,8 @@ export class LongReadRoom {
     this.#bytesMax = bytesMax;
   }
 
-  /** @returns true when it is inside; otherwise it waits, and `awaitTurn` is called when there is room */
-  enter(guest: RoomGuest): boolean {
+  /** @returns true when it is inside; otherwise it waits, and `yieldTurn` is called when there is room */
+  enter(guest: LongReader): boolean {
     if (this.#inside.has(guest)) return true;
     const isFull = this.#inside.size >= this.#guestsMax || this.#bytes >= this.#bytesMax || this.#waiting.size > 0;
     if (isFull) this.#waiting.add(guest);
@@ -36,19 +36,19 @@ export class LongReadRoom {
   }
 
   /** True when it is inside. */
-  has(guest: RoomGuest): boolean {
+  has(guest: LongReader): boolean {
     return this.#inside.size > 0 && this.#inside.has(guest);
   }
 
   /** Whether a guest inside may extend its reply now. */
-  mayContinue(guest: RoomGuest): boolean {
+  mayContinue(guest: LongReader): boolean {
     if (this.#bytes < this.#bytesMax) return true;
     const [oldest] = this.#inside.keys();
     return oldest === guest;
   }
 
   /** @param bytes current size of its reply */
-  hold(guest: RoomGuest, bytes: number): void {
+  hold(guest: LongReader, bytes: number): void {
     const before = this.#inside.get(guest);
     if (before === undefined) return;
     this.#bytes += bytes - before;
@@ -56,7 +56,7 @@ export class LongReadRoom {
   }
 
   /** Its read is answered or cancelled. */
-  leave(guest: RoomGuest): void {
+  leave(guest: LongReader): void {
     // The common case: also called for short reads.
     if (this.#inside.size === 0) return;
     this.#waiting.delete(guest);
@@ -68,7 +68,7 @@ export class LongReadRoom {
       if (this.#inside.size >= this.#guestsMax || this.#bytes >= this.#bytesMax) return;
       this.#waiting.delete(next);
       this.#inside.set(next, 0);
-      next.awaitTurn();
+      next.yieldTurn();
     }
   }
 }

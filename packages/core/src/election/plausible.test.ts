@@ -1,7 +1,7 @@
 import { MAX_EPOCH, makeZxid, ServerState, VOTE_NONE, ZXID_NONE } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import { TestElection } from '../testing/test-election.ts';
-import { EPOCHS_FAR, isPossible, ROUNDS_FAR } from './believable.ts';
+import { EPOCHS_FAR, isPossible, ROUNDS_FAR } from './plausible.ts';
 
 const THREE = { voters: [1, 2, 3] };
 
@@ -82,7 +82,7 @@ describe('a server with a history of a later epoch than that of an established l
       server.leading(3, 1);
     }
     expect(server.decision).toBeUndefined();
-    expect(new Set(server.keptOut)).toEqual(new Set(['of epoch 1: 3']));
+    expect(new Set(server.olderEpochLeads)).toEqual(new Set(['of epoch 1: 3']));
     server.takeSent();
     server.advance(1000);
     expect(server.takeSent()).toContainEqual(expect.objectContaining({ to: 3, leader: 1, peerEpoch: 3 }));
@@ -108,7 +108,7 @@ describe('a server with a history of a later epoch than that of an established l
     observer.following(1, 3, 1);
     observer.leading(3, 1);
     expect(observer.decision).toBeUndefined();
-    expect(observer.keptOut).toEqual(['of epoch 1: 3']);
+    expect(observer.olderEpochLeads).toEqual(['of epoch 1: 3']);
   });
 
   it('is noticed by that leader', () => {

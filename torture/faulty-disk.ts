@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type DirectoryEntry, type Disk, type DiskDone, DiskError, type DiskFile } from '@meerkat/core';
-import type { DiskTrouble } from './messages.ts';
+import type { DiskFault } from './messages.ts';
 
 export interface TroubledDiskHost {
   /** Delivers an event to the core; never called from within an effect. */
@@ -22,11 +22,11 @@ export interface TroubledDiskHost {
  *
  * Logs that are removed or set aside keep a second name in `attic`, so that the committed sequence can be checked.
  */
-export class TroubledDisk implements Disk {
+export class FaultyDisk implements Disk {
   readonly #files: Disk;
   readonly #attic: string;
   readonly #host: TroubledDiskHost;
-  #trouble: DiskTrouble = { kind: 'none' };
+  #trouble: DiskFault = { kind: 'none' };
   /** Number of effects that still succeed before the injected error. */
   #skip = 0;
   /** Completions not reported yet, oldest first. */
@@ -39,7 +39,7 @@ export class TroubledDisk implements Disk {
     this.#host = host;
   }
 
-  set trouble(trouble: DiskTrouble) {
+  set trouble(trouble: DiskFault) {
     this.#trouble = trouble;
     this.#skip = trouble.kind === 'error' ? trouble.skip : 0;
     this.#tellWaiting();

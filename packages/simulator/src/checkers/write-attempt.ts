@@ -4,15 +4,15 @@ import type { CommittedTree } from './committed-tree.ts';
 import type { ZnodeState } from './znode-state.ts';
 
 /** A write or a check, as far as the tree and its permissions decide about it. `version` −1 is any. */
-export interface Wish {
+export interface WriteAttempt {
   readonly op: 'create' | 'set' | 'delete' | 'setAcl' | 'check';
   readonly path: string;
   readonly version: number;
 }
 
 /** The error that a client's request must get in a state; `ok` when it succeeds. The first reason counts. */
-export function errorOfWish(tree: CommittedTree, wish: Wish, identity: Identity, zxid: number): number {
-  const { op, path, version } = wish;
+export function expectedError(tree: CommittedTree, attempted: WriteAttempt, identity: Identity, zxid: number): number {
+  const { op, path, version } = attempted;
   const may = ({ acl }: ZnodeState, perms: number): boolean => isAllowed(acl, perms, identity);
   const state = tree.stateAt(path, zxid);
   if (op === 'create' || op === 'delete') {

@@ -2,7 +2,7 @@ import { type Client, NoAuthError, NoNodeError, type Stat } from '@meerkat/clien
 import { hasOwner } from './owner-mark.ts';
 
 /** Our identity: the sessions of this client, and the owner whose mark our processes put on their znodes. */
-export class Kin {
+export class NodeIdentity {
   readonly #client: Client;
   /** null: only the sessions. */
   readonly #owner: string | null;

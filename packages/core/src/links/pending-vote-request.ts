@@ -5,7 +5,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 const SILENT_MS = 2000;
 
 /** Tracks since when a peer owes an answer: it was asked for its vote over its link, and has been silent since. */
-export class OpenQuestion {
+export class PendingVoteRequest {
   #askedMs = NEVER;
   /** Round in which it was last asked over this link; 0 if it was not. */
   #round = 0;

@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import type { DiskError, DiskFile } from '@meerkat/core';
 import { MemoryDisk } from '@meerkat/core';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { DiskTrouble } from './messages.ts';
-import { TroubledDisk } from './troubled-disk.ts';
+import { FaultyDisk } from './faulty-disk.ts';
+import type { DiskFault } from './messages.ts';
 
 const BYTES = Uint8Array.of(1, 2, 3);
 let files: MemoryDisk;
-let disk: TroubledDisk;
+let disk: FaultyDisk;
 let told: string[];
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   files = new MemoryDisk();
-  disk = new TroubledDisk(files, '/attic', { deliver: (event) => event(), fraction: () => 0.5 });
+  disk = new FaultyDisk(files, '/attic', { deliver: (event) => event(), fraction: () => 0.5 });
   told = [];
 });
 
@@ -37,7 +37,7 @@ function openFile(): DiskFile {
   return file!;
 }
 
-function trouble(kind: DiskTrouble): void {
+function trouble(kind: DiskFault): void {
   disk.trouble = kind;
 }
 
@@ -114,7 +114,7 @@ it('a log that is removed or set aside is kept under a second name', () => {
     const attic = join(directory, 'attic');
     const path = join(directory, 'log.5');
     writeFileSync(path, 'txns');
-    const own = new TroubledDisk(files, attic, { deliver: (event) => event(), fraction: () => 0 });
+    const own = new FaultyDisk(files, attic, { deliver: (event) => event(), fraction: () => 0 });
     own.remove(path, () => {});
     own.remove(join(directory, 'snapshot.5'), () => {});
     own.remove(join(directory, 'log.6'), () => {});

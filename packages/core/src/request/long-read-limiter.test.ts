@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { LongReadRoom, type RoomGuest } from './long-read-room.ts';
+import { type LongReader, LongReadLimiter } from './long-read-limiter.ts';
 
-class Guest implements RoomGuest {
+class Guest implements LongReader {
   turns = 0;
 
-  awaitTurn(): void {
+  yieldTurn(): void {
     this.turns++;
   }
 }
@@ -13,7 +13,7 @@ const guests = (count: number): Guest[] => Array.from({ length: count }, () => n
 
 describe('the room for long reads', () => {
   test('admits a limited number, and the others in the order in which they came', () => {
-    const room = new LongReadRoom(2, 100);
+    const room = new LongReadLimiter(2, 100);
     const [a, b, c, d] = guests(4) as [Guest, Guest, Guest, Guest];
     expect([a, b, c, d].map((guest) => room.enter(guest))).toEqual([true, true, false, false]);
     expect(room.enter(d), 'asking again does not help').toBe(false);
@@ -27,7 +27,7 @@ describe('the room for long reads', () => {
   });
 
   test('above the memory limit, lets only the oldest continue and admits none', () => {
-    const room = new LongReadRoom(10, 100);
+    const room = new LongReadLimiter(10, 100);
     const [a, b, c] = guests(3) as [Guest, Guest, Guest];
     expect([room.enter(a), room.enter(b)]).toEqual([true, true]);
     room.hold(a, 40);
@@ -42,7 +42,7 @@ describe('the room for long reads', () => {
   });
 
   test('forgets a guest that leaves while it waits', () => {
-    const room = new LongReadRoom(1, 100);
+    const room = new LongReadLimiter(1, 100);
     const [a, b, c] = guests(3) as [Guest, Guest, Guest];
     for (const guest of [a, b, c]) room.enter(guest);
     room.leave(b);

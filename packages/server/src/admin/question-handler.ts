@@ -1,6 +1,6 @@
 import type { ServerView } from '@meerkat/core';
 import { formatSessionId } from '../audit/audit-line.ts';
-import type { Answer, Desk } from '../http/http-thread.ts';
+import type { Answer, QuestionHandler } from '../http/http-thread.ts';
 import type { Question, Uploaded } from '../http/messages.ts';
 import type { Exposition } from '../metrics/exposition.ts';
 import { NODE_CLOCK } from '../node/clock.ts';
@@ -30,7 +30,7 @@ export interface AdminDeskParts {
 type Command = Extract<Question, { readonly kind: 'command' }>;
 
 /** Answers what is asked by HTTP. */
-export class AdminDesk implements Desk {
+export class AdminDesk implements QuestionHandler {
   readonly #parts: AdminDeskParts;
   readonly #byName: ReadonlyMap<string, AdminCommand>;
 

@@ -7,7 +7,7 @@ import type { PeerAddress } from '../base/ports.ts';
  * keeps connecting from one address only replaces its own connections; if strangers come from many addresses, the
  * oldest are closed first. A new connection that identifies itself at once keeps its place either way.
  */
-export class Strangers<T> implements Iterable<T> {
+export class UnidentifiedConnections<T> implements Iterable<T> {
   /** The address of each; the oldest first. */
   readonly #placeOf = new Map<T, string>();
   readonly #ofPlace = new Map<string, Set<T>>();

@@ -32,7 +32,7 @@ describeWith(['chromium', 'apache'], 'the console changes znodes', () => {
     // Again between review and save: the diff is against the newest value.
     await client.set('/config', '{"a":1,"b":8}');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('it is at version 2 now').waitFor();
+    await page.getByText('it is now at version 2').waitFor();
     expect(textOf((await client.get('/config')).data)).toBe('{"a":1,"b":8}');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('/config is saved.').waitFor();

@@ -156,9 +156,11 @@ describeWith(['apache'], 'doctor reports why there is no quorum', () => {
     await using apache = await ServerProcess.start('apache', { hasAdmin: true });
     await using meerkat = await ServerProcess.start('meerkat', { hasAdmin: true });
     const ports = ['--http-port', `${apache.adminPort},${meerkat.adminPort}`, '--no-sessions', '-o', 'fields'];
-    const { stdout } = await new RunningCommand(['doctor', ...at(apache, meerkat), ...ports], { env }, false).ended;
+    const args = ['doctor', ...at(apache, meerkat), ...ports, '--timeout', '60s'];
+    const { stdout } = await new RunningCommand(args, { env }, false).ended;
     const told = stdout.split('\n').filter((line) => line.startsWith('clocks-differ'));
     expect(told.map((line) => line.split('\t')[2])).toEqual([`127.0.0.1:${apache.port}`, `127.0.0.1:${meerkat.port}`]);
-    for (const line of told) expect(line).toMatch(/its clock is (8[89]|9[0-2]) s ahead of/);
+    // Half of the time that an answer takes is the error.
+    for (const line of told) expect(line).toMatch(/its clock is [89]\d s ahead of/);
   });
 });

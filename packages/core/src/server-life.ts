@@ -180,6 +180,8 @@ export class ServerLife implements StorageEvents, PeerHost {
   beginReadOnly(database: Database): void {
     if (this.#phase !== 'waiting' || this.#isRestarting) return;
     this.#serving = this.servings.makeReadOnlyServing(database);
+    // An observer that does not log may have less than it served before.
+    this.#decidedZxid = ZXID_ZERO;
     // Reads here promise nothing about recency, so no lease limits them.
     this.#connections.gate.begin(UNLIMITED);
     this.#phase = 'serving';

@@ -1,5 +1,6 @@
 import type { Client } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import type { VirtualServer } from '../virtual-server.ts';
 import { play } from './stage.ts';
 
 const SHAPE = { servers: 3, ensemble: { readOnlyEnabled: true } };
@@ -80,6 +81,36 @@ describe('a server without a leader that answers reads', () => {
       expect(lastZxid).toBeLessThanOrEqual(last!.core!.view.lastZxid);
       for (const each of [reader, owner]) await each.close();
     }));
+
+  test('that does not log takes no client that has seen more than it has left', () => {
+    const ensemble = { ...SHAPE.ensemble, syncEnabled: false, snapshotSizeFactor: 100 };
+    return play({ servers: 3, observers: 1, ensemble }, async (stage) => {
+      const observer = stage.zk(4);
+      const placeOf = ({ host, port }: VirtualServer) => ({ host, port });
+      const first = await stage.start();
+      const client = await stage.connect('reader', { canBeReadOnly: true, sessionTimeoutMs: 60_000 });
+      // The next leader gives the observer a snapshot, which stays.
+      stage.kill(first);
+      const second = await stage.leader(...stage.three.filter((server) => server !== first));
+      await stage.launch(first);
+      await stage.whole();
+      await client.moveTo(placeOf(second));
+      await client.create('/seen');
+      const seen = stage.lastZxid(second);
+      // The third one gives it a DIFF, which it does not log.
+      stage.kill(second);
+      await stage.leader(...stage.three.filter((server) => server !== second));
+      // It serves in the next epoch, which begins after all that the client has seen.
+      await stage.whole();
+      stage.isolate(observer);
+      await stage.until('the observer answers reads', () => observer.core?.view.isReadOnly === true);
+      expect(observer.core!.view.lastZxid).toBeLessThan(seen);
+      await client.moveTo(placeOf(observer)).catch(() => {});
+      expect(await client.exists('/seen')).not.toBeNull();
+      stage.heal();
+      await client.close();
+    });
+  });
 });
 
 async function codeOf(promise: Promise<unknown>): Promise<unknown> {

@@ -59,7 +59,8 @@ export class AtRest {
     const visited = [...others, ...others.flatMap((other) => [leader, other]), leader];
     const client = await connectProbe(this.#world, this.#ensemble, this.#limitMs);
     const targets = visited.map(({ host, port }) => ({ host, port }));
-    const broken = await findBrokenMove(client, targets, PROBE_PATH, this.#limitMs);
+    const untilCaughtUp = () => this.#world.until(() => this.#ensemble.isWhole, this.#limitMs);
+    const broken = await findBrokenMove(client, targets, PROBE_PATH, this.#limitMs, untilCaughtUp);
     if (broken !== null) this.#checkers.report('S13', broken);
     await client.close();
   }

@@ -5,6 +5,7 @@ import type { HostPort } from '@meerkat/protocol';
  * A session goes from server to server, and writes at each.
  *
  * @param servers those that it visits, one after the other
+ * @param untilCaughtUp waits until every server has what the client has seen; one that is behind refuses it, rightly
  * @returns as text, the first move that ended at another server, or after which the write was not answered over the new
  *   connection; null when all succeeded
  */
@@ -13,9 +14,11 @@ export async function findBrokenMove(
   servers: readonly HostPort[],
   path: string,
   timeoutMs: number,
+  untilCaughtUp: () => Promise<unknown>,
 ): Promise<string | null> {
   for (const server of servers) {
     const from = client.server?.host ?? 'nowhere';
+    await untilCaughtUp();
     await client.moveTo(server, { timeoutMs });
     const { host, port } = client.server ?? { host: 'nowhere', port: 0 };
     if (host !== server.host || port !== server.port) {

@@ -386,19 +386,25 @@ export class LiveChecker {
           this.#cluster.report('D11', [event.from], message);
         }
         this.#broadcast.onTxn(leader, packet.entry.header.zxid, event.hash, packet.entry);
+        // Observers may be the only ones that are told: those that acknowledged it have to catch up first.
+        if (packet.type !== PacketType.proposal) this.#onCommitSent(leader, packet.entry.header.zxid);
         return;
       case PacketType.revalidate:
         if (packet.isValid) this.#broadcast.onRevalidated(leader, packet.sessionId);
         return;
       case PacketType.commit:
       case PacketType.commitAndActivate:
-        // Before the epoch is established, and to late learners, these belong to the history that a learner is sent.
-        if (leader.role !== 'leading' || leader.established === null) return;
-        if (packet.zxid > this.#cluster.committed.last) this.#commit(leader, packet.zxid);
+        this.#onCommitSent(leader, packet.zxid);
         return;
       default:
         return;
     }
+  }
+
+  #onCommitSent(leader: ServerGhost, zxid: number): void {
+    // Before the epoch is established, and to late learners, it belongs to the history that a learner is sent.
+    if (leader.role !== 'leading' || leader.established === null) return;
+    if (zxid > this.#cluster.committed.last) this.#commit(leader, zxid);
   }
 
   /** A leader commits, as shown by the first sign of it. */

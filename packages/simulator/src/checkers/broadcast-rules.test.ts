@@ -1,5 +1,6 @@
-import { makeZxid, OpCode, PacketType, type Txn, type Zxid } from '@meerkat/protocol';
+import { makeProposal, makeZxid, OpCode, PacketType, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
+import { bodyHash } from './body-hash.ts';
 import { createTxn, EnsembleScript, SESSION, TXN_BYTES_MAX, txnOf } from './testing/ensemble-script.ts';
 
 function serving(followers: readonly number[] = [1, 2]): EnsembleScript {
@@ -41,6 +42,29 @@ describe('the rules of broadcast', () => {
     script.store(3, txn);
     script.committed(3, txn.zxid);
     expect(script.broken).toEqual([]);
+  });
+
+  it.each([
+    ['of what a quorum of disks holds may be the first sign of the commit', [1, 2], []],
+    ['E8, Z9: before a quorum has it', [1], ['E8', 'Z9']],
+  ] as const)('an INFORM %s', (_what, holders, broken) => {
+    const script = serving();
+    script.role(4, 'observing', 3);
+    script.greet(4, 3);
+    script.promise(4, 3, 1);
+    script.synchronize(4, 3, 1);
+    script.upToDate(4, 3);
+    const txn = script.nextTxn(3);
+    for (const follower of holders) {
+      script.propose(3, follower, txn);
+      script.store(follower, txn);
+      script.ack(follower, 3, txn.zxid);
+    }
+    script.down(3, 4, makeProposal(PacketType.inform, txn.entry), bodyHash(txn.payload));
+    script.store(4, txn);
+    script.committed(4, txn.zxid);
+    script.apply(4, txn);
+    expect(script.broken).toEqual(broken);
   });
 
   it('D11: a leader sends a txn that is longer than servers accept', () => {

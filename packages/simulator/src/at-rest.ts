@@ -33,7 +33,7 @@ export class AtRest {
   }
 
   /** S12: without faults, servers hold no client connections beyond those that are open at the client. */
-  async judgeConnections(): Promise<void> {
+  async checkConnections(): Promise<void> {
     const { servers, hosts } = this.#ensemble;
     const held = (): number => servers.reduce((sum, { core }) => sum + (core?.view.connectionCount ?? 0), 0);
     const open = (): number =>
@@ -43,7 +43,7 @@ export class AtRest {
   }
 
   /** W10: once all clients have closed, no server holds a watch. */
-  async judgeWatches(): Promise<void> {
+  async checkWatches(): Promise<void> {
     const held = (): number =>
       this.#ensemble.servers.reduce((sum, { core }) => sum + (core?.view.watches.count ?? 0), 0);
     if (await this.#world.until(() => held() === 0, this.#limitMs)) return;
@@ -51,7 +51,7 @@ export class AtRest {
   }
 
   /** S13: without faults, a session that moves is answered over its new connection: to followers, the leader, observers, and back. */
-  async judgeMoves(): Promise<void> {
+  async checkMoves(): Promise<void> {
     const { leader, servers, membershipNow } = this.#ensemble;
     if (leader === null || !this.#canMove) return;
     const members = membershipNow.members.map(({ serverId }) => serverId);

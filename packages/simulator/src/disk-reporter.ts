@@ -88,11 +88,11 @@ export class DiskReporter implements DiskObserver {
       if (name === 'acceptedEpoch' || name === 'currentEpoch') {
         this.#checker.onEpochDurable(this.#serverId, name, readEpoch(this.#disk(), `${path}/${name}`));
       } else if (name.startsWith('installing-snapshot.')) this.#completeInstallation();
-      else this.#judgeSnapshot(name);
+      else this.#checkSnapshot(name);
     }
   }
 
-  #judgeSnapshot(name: string): void {
+  #checkSnapshot(name: string): void {
     const zxid = zxidBehind('snapshot.', name);
     const bytes = zxid === null ? null : this.#disk().peek(`${this.#directory}/${name}`);
     if (zxid === null || bytes === null) return;

@@ -61,15 +61,15 @@ export class Recovery {
   /** Returns early without progress. */
   async run(): Promise<void> {
     if (!(await this.#heal())) return;
-    await this.#atRest.judgeConnections();
-    await this.#within(this.#atRest.judgeMoves(), 'L3', 'a session that moves is never answered');
+    await this.#atRest.checkConnections();
+    await this.#within(this.#atRest.checkMoves(), 'L3', 'a session that moves is never answered');
     await this.#succeedTwice();
     if (this.#checkers.violations.length > 0) return;
     await this.#within(this.#stir(), 'L1', 'the writes of a client without faults do not go through');
     await this.#within(this.#workload.close(), 'L3', 'a session is never closed');
     await this.#atRest.checkSessions();
-    await this.#atRest.judgeConnections();
-    await this.#atRest.judgeWatches();
+    await this.#atRest.checkConnections();
+    await this.#atRest.checkWatches();
     // A session counts as ended when its closeSession is proposed.
     await this.#world.until(() => this.#ensemble.isAtRest, PROGRESS_MS);
     this.#checkers.checkServers();

@@ -113,12 +113,12 @@ export class Checkers {
     this.checkDigests();
     const summaries = this.#ensemble.servers.map((server) => JSON.stringify(summaryOf(server)));
     if (new Set(summaries).size > 1) this.report('Z17', `the servers differ at rest: ${summaries.join(' ')}`);
-    for (const server of this.#ensemble.servers) this.#judgeConfig(server);
+    for (const server of this.#ensemble.servers) this.#checkConfig(server);
     this.#finalStates = this.#ensemble.servers.flatMap((server) => finalStateOf(server) ?? []);
   }
 
   /** R5: `/zookeeper/config` shows the membership that is in force at the leader. */
-  #judgeConfig({ core, host, serverId }: VirtualServer): void {
+  #checkConfig({ core, host, serverId }: VirtualServer): void {
     const database = core?.view.database() ?? null;
     if (database === null || this.#live === null) return;
     for (const { path, data } of database.znodes()) {

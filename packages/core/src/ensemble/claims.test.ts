@@ -42,14 +42,14 @@ describe('a server whose certificate names hosts of the membership', () => {
   test('may use its old and new host while a change is proposed, and then only the new one', () => {
     const moving = new Members(membershipOf(makeZxid(1, 0), 'a', 'b', 'c'), true);
     const next = membershipOf(makeZxid(1, 5), 'a', 'new', 'c', 'd');
-    const judge = () => [['b'], ['new']].map((hosts) => moving.refusalOfClaim(2, hosts) === null);
-    expect(judge()).toEqual([true, false]);
+    const admitted = () => [['b'], ['new']].map((hosts) => moving.refusalOfClaim(2, hosts) === null);
+    expect(admitted()).toEqual([true, false]);
     expect(moving.hosts).toEqual(['a', 'b', 'c']);
     moving.propose(next);
-    expect(judge()).toEqual([true, true]);
+    expect(admitted()).toEqual([true, true]);
     expect(moving.hosts).toEqual(['a', 'b', 'c', 'new', 'd']);
     moving.commit(next);
-    expect(judge()).toEqual([false, true]);
+    expect(admitted()).toEqual([false, true]);
     expect(moving.hosts).toEqual(['a', 'new', 'c', 'd']);
   });
 });

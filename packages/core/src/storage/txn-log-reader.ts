@@ -11,7 +11,7 @@
  * 1. They are delivered once, in ascending order of their zxids, each verified against its checksum.
  * 2. None is missing between two of them, nor between `after` and the first, as far as the log can tell
  *    (`log-sequence.ts`): otherwise it stops with a fault.
- * 3. Where a file's entries end, `judgeLogTail` decides: zeros are its end; a torn tail is cut from the last file. In
+ * 3. Where a file's entries end, `classifyLogTail` decides: zeros are its end; a torn tail is cut from the last file. In
  *    an earlier file a torn tail is kept and reported: Apache never cuts one but starts the next file, and rule 2 shows
  *    whether anything is missing. Anything else is a fault.
  * 4. The log reaches as far as this server has acknowledged (`durable-mark.ts`): otherwise it stops with a fault.

@@ -61,7 +61,7 @@ export class Learning implements Role, LearnerEffects {
   /** The history that observers are fed from; null when this server does not feed observers. */
   #followed: FollowedHistory | null = null;
   #feeding: ObserverFeeding | null = null;
-  readonly #way: LeaderConnector;
+  readonly #connector: LeaderConnector;
   readonly #lease: LearnerLease = new LearnerLease();
   #isOver = false;
 
@@ -91,7 +91,7 @@ export class Learning implements Role, LearnerEffects {
     const { members } = memberships;
     this.#isObserver = members.isObserver(host.options.serverId);
     this.#membership = members.isCommittedMember(leader) ? members.membership : members.newest;
-    this.#way = new LeaderConnector(host, ensemble, () => memberships.members, leader, this.#isObserver, {
+    this.#connector = new LeaderConnector(host, ensemble, () => memberships.members, leader, this.#isObserver, {
       onConnected: () => this.#learner.onConnected(),
       onPacket: (packet) => this.#learner.onPacket(packet),
       onProgress: () => this.#learner.onSnapshotProgress(),
@@ -121,7 +121,7 @@ export class Learning implements Role, LearnerEffects {
 
   /** For an observer: the server that feeds it, the leader or a follower. */
   get observerMaster(): number {
-    return this.#way.master;
+    return this.#connector.master;
   }
 
   get feedsObservers(): boolean {
@@ -158,7 +158,7 @@ export class Learning implements Role, LearnerEffects {
 
   start(): void {
     this.#host.storage.reportTo(this.#learner);
-    this.#way.start();
+    this.#connector.start();
   }
 
   leave(reason: string): void {
@@ -170,46 +170,46 @@ export class Learning implements Role, LearnerEffects {
     this.#isOver = true;
     this.#host.storage.reportTo(null);
     this.#feeding?.stop(reason);
-    this.#way.close(reason);
+    this.#connector.close(reason);
   }
 
   /** The leader's election connection has broken. */
   onLeaderLost(): void {
-    if (!this.#isOver) this.#way.onLeaderLost();
+    if (!this.#isOver) this.#connector.onLeaderLost();
   }
 
   /* --------------------------------------------------------------------------------------- events of the core ---- */
 
   onTick(): void {
-    this.#way.onTick();
+    this.#connector.onTick();
     if (!this.#isOver && this.#host.ports.clock.monotonicMs() >= this.#learner.nextDeadlineMs) this.#learner.onTick();
     if (!this.#isOver) this.#feeding?.onTick();
   }
 
   onTurnEnd(): void {
     if (this.#isOver) return;
-    if (this.#serving !== null) this.#way.onApplied(this.#serving.lastApplied);
+    if (this.#serving !== null) this.#connector.onApplied(this.#serving.lastApplied);
     this.#feeding?.onTurnEnd();
   }
 
   nextDeadlineMs(): number {
     const feedingMs = this.#feeding?.nextDeadlineMs() ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#way.nextDeadlineMs, this.#learner.nextDeadlineMs, feedingMs);
+    return Math.min(this.#connector.nextDeadlineMs, this.#learner.nextDeadlineMs, feedingMs);
   }
 
   /* ------------------------------------------------------------------------------------ what the learner asks ---- */
 
   send(packet: Exclude<LearnerPacket, UnknownPacket>): void {
     if (packet.type === PacketType.ack && this.#acks.awaits(packet.zxid)) this.#acks.stop(this.#host.turn.wallMs());
-    this.#way.send(packet);
+    this.#connector.send(packet);
   }
 
   pauseLink(): void {
-    this.#way.pause();
+    this.#connector.pause();
   }
 
   resumeLink(): void {
-    this.#way.resume();
+    this.#connector.resume();
   }
 
   acceptEpoch(epoch: number): void {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { commandOf, type Shape } from '../repeat-command.ts';
 import type { SimulateOptions } from '../simulate.ts';
+import { PAIRS, pairOf } from './pairs.ts';
 import { CAMPAIGN_SHAPES, shapeOf } from './shapes.ts';
 import { type SeedOutcome, Tally } from './tally.ts';
 
@@ -15,14 +16,16 @@ const USAGE = `npm run simulate:campaign -- [options]
   --minutes N         virtual minutes of faults for each seed; default 1
   --workers N         processes; default: as many as there are processors
   --failures N        stop after so many seeds that violated an invariant; default 10
+  --pairs             two traits in each world; ${10 * PAIRS.length} seeds in a row run each pair in all ensembles
   --summary FILE      write the table there too
   --help
 
 The last digit of a seed says what it runs in:
 ${CAMPAIGN_SHAPES.map(({ name, share }) => `  ${share} of 10: ${name}`).join('\n')}
 
-Ctrl-C ends it with what was done. Exit code 1: an invariant was violated; or of 100 seeds and more, too few operations
-succeeded, too few faults were carried out, or a checker was never fed with one of its inputs.
+Ctrl-C ends it with what was done. Exit code 1: an invariant was violated; or of 100 seeds and more (with --pairs, of
+all of them), too few operations succeeded, too few faults were carried out, or a checker was never fed with one of its
+inputs.
 `;
 
 interface CampaignOptions {
@@ -31,6 +34,7 @@ interface CampaignOptions {
   readonly minutes: number;
   readonly workers: number;
   readonly failuresMax: number;
+  readonly hasPairs: boolean;
   readonly summaryFile: string | null;
 }
 
@@ -44,6 +48,7 @@ function readOptions(args: readonly string[]): CampaignOptions | null {
       minutes: { type: 'string', default: '1' },
       workers: { type: 'string', default: String(availableParallelism()) },
       failures: { type: 'string', default: '10' },
+      pairs: { type: 'boolean', default: false },
       summary: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
@@ -56,6 +61,7 @@ function readOptions(args: readonly string[]): CampaignOptions | null {
     minutes: readPositive('minutes', values.minutes),
     workers: readCount('workers', values.workers),
     failuresMax: readCount('failures', values.failures),
+    hasPairs: values.pairs,
     summaryFile: values.summary ?? null,
   };
 }
@@ -90,7 +96,7 @@ class Campaign {
 
   /** @returns the exit code */
   async run(): Promise<number> {
-    const { first, last, workers, summaryFile } = this.#options;
+    const { first, last, workers, hasPairs, summaryFile } = this.#options;
     let isCancelled = false;
     process.on('SIGINT', () => {
       isCancelled = true;
@@ -104,7 +110,8 @@ class Campaign {
     process.stdout.write(`\n${summary}`);
     if (summaryFile !== null) writeFileSync(summaryFile, summary);
     if (this.#tally.failures > 0) return 1;
-    if (this.#tally.seeds >= SEEDS_FOR_FLOORS && this.#tally.lacks.length > 0) return 1;
+    const seedsForFloors = hasPairs ? 10 * PAIRS.length : SEEDS_FOR_FLOORS;
+    if (this.#tally.seeds >= seedsForFloors && this.#tally.lacks.length > 0) return 1;
     return isCancelled ? 130 : 0;
   }
 
@@ -140,7 +147,8 @@ class Campaign {
   }
 
   #shapeOf(seed: number): Shape {
-    return { ...shapeOf(seed).shape, minutes: this.#options.minutes };
+    const { minutes, hasPairs } = this.#options;
+    return { ...shapeOf(seed).shape, minutes, ...(hasPairs ? { traits: pairOf(seed) } : {}) };
   }
 
   #onOutcome(outcome: SeedOutcome): void {

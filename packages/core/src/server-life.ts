@@ -256,12 +256,12 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.#hasRecovered = true;
     this.#tellRestored(null);
     const refusal = mustCheck ? this.ports.authenticator.refusalOf(database.tree.acls.schemes()) : null;
-    if (refusal !== null) this.#fail(new Error(refusal), 'its ACLs cannot be kept');
+    if (refusal !== null) this.#fail(new Error(refusal));
     else this.member.onRecovered({ database, history });
   }
 
   onStorageFailed(error: Error): void {
-    if (!this.#isOver) this.#fail(error, 'its disk has failed');
+    if (!this.#isOver) this.#fail(error);
   }
 
   onStorageStopped(): void {
@@ -310,10 +310,10 @@ export class ServerLife implements StorageEvents, PeerHost {
     return this.#phase === 'failed' || this.#phase === 'stopped';
   }
 
-  #fail(error: Error, reason: string): void {
+  #fail(error: Error): void {
     this.#phase = 'failed';
     this.#tellRestored(error);
-    this.member.abandon(reason);
+    this.member.abandon();
     this.#connections.close('the server has failed');
     this.trace.emit({ kind: 'failed', error });
     this.#events.onFailed(error);

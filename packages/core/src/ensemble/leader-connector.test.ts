@@ -101,7 +101,7 @@ it.each([false, true])('has no events once it is closed; connected before: %s', 
   const taken = way(false);
   if (isConnected) advance(taken, 100);
   const before = [...told];
-  taken.close('the role is over');
+  taken.close();
   streams[0]?.write(new Uint8Array([0, 0, 0, 4, 0, 0, 0, 0]));
   streams[0]?.destroy();
   advance(taken, 5000);

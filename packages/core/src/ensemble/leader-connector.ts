@@ -94,10 +94,10 @@ export class LeaderConnector {
   }
 
   /** What has been sent still leaves. */
-  close(reason: string): void {
+  close(): void {
     this.#isClosed = true;
     this.#dial.cancel();
-    this.#link?.close(reason);
+    this.#link?.close();
   }
 
   #dialLeader(): LeaderDial {
@@ -157,7 +157,7 @@ export class LeaderConnector {
       },
     });
     this.#link = link;
-    if (this.#isClosed) link.close('this server no longer follows');
+    if (this.#isClosed) link.close();
     else this.#events.onConnected();
     return {
       onBytes: (chunk) => {

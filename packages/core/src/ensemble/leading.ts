@@ -138,11 +138,11 @@ export class Leading implements Role, LeaderEffects {
     else this.stepDown(reason);
   }
 
-  abandon(reason: string): void {
+  abandon(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#host.storage.reportTo(null);
-    for (const link of this.#links.values()) link.close(reason);
+    for (const link of this.#links.values()) link.close();
     this.#links.clear();
   }
 
@@ -188,7 +188,7 @@ export class Leading implements Role, LeaderEffects {
       },
     });
     this.#links.set(id, link);
-    if (this.#isOver) link.close('this server no longer leads');
+    if (this.#isOver) link.close();
     else this.#leader.onLearnerConnected(id);
     return link;
   }
@@ -248,7 +248,7 @@ export class Leading implements Role, LeaderEffects {
     const closing = this.#links.get(link);
     this.#links.delete(link);
     this.#revalidations.forget(link);
-    closing?.close(reason);
+    closing?.close();
   }
 
   #tellClosed(id: LinkId, reason: string): void {
@@ -367,7 +367,7 @@ export class Leading implements Role, LeaderEffects {
 
   stepDown(reason: string): void {
     if (this.#isOver) return;
-    this.abandon(reason);
+    this.abandon();
     this.#events.onEnded(reason);
   }
 

@@ -165,12 +165,12 @@ export class Learning implements Role, LearnerEffects {
     this.stop(reason);
   }
 
-  abandon(reason: string): void {
+  abandon(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#host.storage.reportTo(null);
-    this.#feeding?.stop(reason);
-    this.#connector.close(reason);
+    this.#feeding?.stop();
+    this.#connector.close();
   }
 
   /** The leader's election connection has broken. */
@@ -382,7 +382,7 @@ export class Learning implements Role, LearnerEffects {
 
   stop(reason: string): void {
     if (this.#isOver) return;
-    this.abandon(reason);
+    this.abandon();
     this.#events.onEnded(reason);
   }
 }

@@ -28,5 +28,5 @@ export interface Member {
    */
   isReadyToStop(): boolean;
   /** The server has failed: closes everything at once, without further events. */
-  abandon(reason: string): void;
+  abandon(): void;
 }

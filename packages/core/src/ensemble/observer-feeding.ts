@@ -90,10 +90,10 @@ export class ObserverFeeding implements ObserverMasterEffects {
   }
 
   /** The role is over. */
-  stop(reason: string): void {
+  stop(): void {
     this.#isOver = true;
     for (const listener of this.#listeners) listener.stop();
-    for (const link of this.#links.values()) link.close(reason);
+    for (const link of this.#links.values()) link.close();
     this.#links.clear();
   }
 
@@ -268,7 +268,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
     const closing = this.#links.get(link);
     this.#links.delete(link);
     this.#revalidations.forget(link);
-    closing?.close(reason);
+    closing?.close();
   }
 
   synchronizing(serverId: number, mode: 'diff' | 'trunc' | 'snap', from: Zxid, zxid: Zxid): void {

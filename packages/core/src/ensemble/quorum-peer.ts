@@ -217,9 +217,9 @@ export class QuorumPeer implements Member, ElectionEffects {
     return this.#role === null;
   }
 
-  abandon(reason: string): void {
+  abandon(): void {
     this.#isStopping = true;
-    this.#role?.abandon(reason);
+    this.#role?.abandon();
     this.#role = null;
     this.#closePorts();
   }

@@ -19,5 +19,5 @@ export interface Role {
   /** Ends the role gracefully: a leader hands over first. `onEnded` follows. */
   leave(reason: string): void;
   /** Closes everything at once, without further events. */
-  abandon(reason: string): void;
+  abandon(): void;
 }

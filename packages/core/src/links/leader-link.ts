@@ -162,7 +162,7 @@ export class LeaderLink implements StreamEvents, Flushable {
    * Closes the link; no event follows. What was sent in this turn still leaves, if the leader has taken everything
    * before it.
    */
-  close(_reason: string): void {
+  close(): void {
     this.#input.stop();
     this.#snapshot = null;
     if (!this.#isOpen) return;

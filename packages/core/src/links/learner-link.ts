@@ -228,7 +228,7 @@ export class LearnerLink implements StreamEvents, Flushable {
    * Closes the link; no event follows. What was sent in this turn still leaves, if the learner has taken everything
    * before it: it may be the packet that says that the leader steps down.
    */
-  close(_reason: string): void {
+  close(): void {
     this.#input.stop();
     if (!this.#isOpen) return;
     // If nothing was sent, destroy the stream: a stranger may never close its end.

@@ -161,7 +161,7 @@ describe('output', () => {
   it('of the turn in which a link is closed still leaves; no event follows', () => {
     const pair = new LinkPair();
     pair.learnerLink.send({ type: PacketType.handOver, zxid: makeZxid(1, 9) });
-    pair.learnerLink.close('this server steps down');
+    pair.learnerLink.close();
     pair.leaderLink.send({ type: PacketType.ack, zxid: makeZxid(1, 9) });
     pair.run();
     expect(pair.atLearner).toEqual([
@@ -176,7 +176,7 @@ describe('output', () => {
     stream.queuedBytes = 5;
     link.send(commitOf(1));
     host.endTurn();
-    link.close('it is silent');
+    link.close();
     link.send(commitOf(2));
     host.endTurn();
     expect(stream.calls).toEqual(['destroy']);

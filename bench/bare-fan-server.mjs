@@ -16,14 +16,14 @@ const server = net.createServer({ noDelay: true }, (socket) => {
   socket.on('data', (chunk) => {
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     for (; rest.length >= REQUEST_BYTES; rest = rest.subarray(REQUEST_BYTES)) {
-      tellOthers(socket, rest.readInt32BE(8));
+      notifyOthers(socket, rest.readInt32BE(8));
       socket.write(frame(rest.readInt32BE(4), 0));
     }
   });
 });
 server.listen({ host: '127.0.0.1', port: Number(process.argv[2]), backlog: 4096 });
 
-function tellOthers(asker, size) {
+function notifyOthers(asker, size) {
   if (size === 0) return;
   const bytes = frame(-1, size);
   for (const socket of sockets) {

@@ -94,8 +94,8 @@ measure(
 
 const watchers = Array.from({ length: 50 }, () => new Client());
 for (const watcher of watchers) watcher.ask({ op: OpCode.addWatch, path: '/multi', mode: 0 });
-const told = frameOf({ op: OpCode.multi, ops: new Array(2000).fill(setDataOf('/multi')) });
-measure('multi of 2,000 setData, 50 watchers', () => turnsOf(client, told));
+const longMulti = frameOf({ op: OpCode.multi, ops: new Array(2000).fill(setDataOf('/multi')) });
+measure('multi of 2,000 setData, 50 watchers', () => turnsOf(client, longMulti));
 for (const watcher of watchers) watcher.leave();
 
 const paths = [];

@@ -21,13 +21,13 @@ interface Question {
   readonly body?: Uint8Array<ArrayBuffer>;
 }
 
-interface Told {
+interface Reply {
   readonly status: number;
   readonly allow: string | null;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-async function ask(server: ServerProcess, command: string, question: Question = {}): Promise<Told> {
+async function ask(server: ServerProcess, command: string, question: Question = {}): Promise<Reply> {
   const { method = 'POST', authorization = ANN, body = null } = question;
   const answer = await fetch(`http://127.0.0.1:${server.adminPort}/commands/${command}`, {
     method,
@@ -52,11 +52,16 @@ async function changeAll(server: ServerProcess): Promise<readonly (readonly [str
   });
   const bytes = new Uint8Array(await snapshot.arrayBuffer());
   const done: [string, string, string][] = [];
-  const change = async (operation: string, command: string, status: number, question: Question = {}): Promise<Told> => {
-    const told = await ask(server, command, question);
-    expect(told.status, `${command} ${JSON.stringify(told.body)}`).toBe(status);
+  const change = async (
+    operation: string,
+    command: string,
+    status: number,
+    question: Question = {},
+  ): Promise<Reply> => {
+    const reply = await ask(server, command, question);
+    expect(reply.status, `${command} ${JSON.stringify(reply.body)}`).toBe(status);
     done.push([operation, question.authorization === null ? '' : 'ann', status === 200 ? 'success' : 'failure']);
-    return told;
+    return reply;
   };
   const orders = ['drain', 'undrain', 'shed?count=1', 'restore', `end_session?session=${session}`];
   for (const order of orders) {
@@ -93,8 +98,8 @@ test('each change has a line in the audit log, with the user and the result', as
   const done = await changeAll(server);
   const lines = (): string[] => server.output.split('\n').filter((line) => OPERATIONS.test(line));
   await expect.poll(() => lines().length).toBeGreaterThanOrEqual(done.length);
-  const told = lines().map((line) => line.replace(/^[-\d]+ [\d:.]+ (?:INFO |ERROR) (?:session=0x[0-9a-f]+\t)?/, ''));
-  expect(told).toEqual(
+  const reply = lines().map((line) => line.replace(/^[-\d]+ [\d:.]+ (?:INFO |ERROR) (?:session=0x[0-9a-f]+\t)?/, ''));
+  expect(reply).toEqual(
     done.map(([operation, user, result]) => {
       return `${user === '' ? '' : `user=${user}\t`}ip=127.0.0.1\toperation=${operation}\tresult=${result}`;
     }),
@@ -152,8 +157,8 @@ test('every command that needs authorization refuses requests without it, with a
       for (const one of guarded) {
         const [method = '', command = ''] = one.split(' ');
         const arguments_ = ARGUMENTS[command] ?? '';
-        const told = await ask(server, command + arguments_, { method, authorization });
-        codes[one] = `${told.status} ${String(told.body['error'] ?? '')}`.trim();
+        const reply = await ask(server, command + arguments_, { method, authorization });
+        codes[one] = `${reply.status} ${String(reply.body['error'] ?? '')}`.trim();
       }
       return codes;
     };
@@ -228,9 +233,9 @@ test('the command drains an older server, which only supports GET', async () => 
       response.end(`${name} is asked for with GET\n`);
       return;
     }
-    void ask(server, url.replace('/commands/', ''), { authorization: headers.authorization ?? null }).then((told) => {
-      response.writeHead(told.status, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(told.body));
+    void ask(server, url.replace('/commands/', ''), { authorization: headers.authorization ?? null }).then((reply) => {
+      response.writeHead(reply.status, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(reply.body));
     });
   }).listen(0, '127.0.0.1');
   try {

@@ -17,15 +17,15 @@ const OURS: Place = { kind: 'meerkat', hasAdmin: true };
 const CLIENT = { sessionTimeoutMs: 60_000 };
 const run = (...args: string[]) => new RunningCommand(args, {}, false).ended;
 
-interface Told {
+interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-async function ask(server: ServerProcess, session: string, method = 'POST', authorization = 'ip'): Promise<Told> {
+async function ask(server: ServerProcess, session: string, method = 'POST', authorization = 'ip'): Promise<Answer> {
   const url = `http://127.0.0.1:${server.adminPort}/commands/end_session?session=${session}`;
   const answer = await fetch(url, { method, headers: authorization === '' ? {} : { authorization } });
-  return { status: answer.status, body: (await answer.json()) as Told['body'] };
+  return { status: answer.status, body: (await answer.json()) as Answer['body'] };
 }
 
 function idOf(client: Client): string {

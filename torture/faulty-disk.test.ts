@@ -10,13 +10,13 @@ import type { DiskFault } from './messages.ts';
 const BYTES = Uint8Array.of(1, 2, 3);
 let files: MemoryDisk;
 let disk: FaultyDisk;
-let told: string[];
+let results: string[];
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   files = new MemoryDisk();
   disk = new FaultyDisk(files, '/attic', { deliver: (event) => event(), fraction: () => 0.5 });
-  told = [];
+  results = [];
 });
 
 afterEach(() => {
@@ -24,7 +24,7 @@ afterEach(() => {
 });
 
 function note(what: string): (error: DiskError | null) => void {
-  return (error) => void told.push(error === null ? what : `${what}: ${error.code}`);
+  return (error) => void results.push(error === null ? what : `${what}: ${error.code}`);
 }
 
 function openFile(): DiskFile {
@@ -47,7 +47,7 @@ describe('a disk', () => {
     file.write(0, BYTES, note('write'));
     file.sync(note('sync'));
     files.deliverAll();
-    expect(told).toEqual(['write', 'sync']);
+    expect(results).toEqual(['write', 'sync']);
     expect(files.peek('/data/log.1')).toEqual(BYTES);
   });
 
@@ -58,9 +58,9 @@ describe('a disk', () => {
     disk.syncDirectory('/data', note('directory'));
     files.deliverAll();
     vi.advanceTimersByTime(60_000);
-    expect(told).toEqual([]);
+    expect(results).toEqual([]);
     trouble({ kind: 'none' });
-    expect(told).toEqual(['write', 'directory']);
+    expect(results).toEqual(['write', 'directory']);
   });
 
   it('that is slow reports later, without reordering', () => {
@@ -72,9 +72,9 @@ describe('a disk', () => {
     file.sync(note('sync'));
     files.deliverAll();
     vi.advanceTimersByTime(99);
-    expect(told).toEqual([]);
+    expect(results).toEqual([]);
     vi.advanceTimersByTime(1);
-    expect(told).toEqual(['write', 'sync']);
+    expect(results).toEqual(['write', 'sync']);
   });
 
   it('that fails once skips one effect and performs the next', () => {
@@ -84,7 +84,7 @@ describe('a disk', () => {
     file.write(3, BYTES, note('second'));
     file.write(6, BYTES, note('third'));
     files.deliverAll();
-    expect(told).toEqual(['first', 'second: EIO', 'third']);
+    expect(results).toEqual(['first', 'second: EIO', 'third']);
     expect(files.peek('/data/log.1')).toEqual(Uint8Array.of(1, 2, 3, 0, 0, 0, 1, 2, 3));
   });
 
@@ -93,7 +93,7 @@ describe('a disk', () => {
     trouble({ kind: 'error', skip: 0, takesPlace: true });
     file.write(0, BYTES, note('write'));
     files.deliverAll();
-    expect(told).toEqual(['write: EIO']);
+    expect(results).toEqual(['write: EIO']);
     expect(files.peek('/data/log.1')).toEqual(BYTES);
   });
 
@@ -104,7 +104,7 @@ describe('a disk', () => {
     file.sync(note('sync'));
     disk.create('/data/more', (error) => note('create')(error));
     files.deliverAll();
-    expect(told).toEqual(['write: ENOSPC', 'sync', 'create: ENOSPC']);
+    expect(results).toEqual(['write: ENOSPC', 'sync', 'create: ENOSPC']);
   });
 });
 

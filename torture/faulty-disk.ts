@@ -30,7 +30,7 @@ export class FaultyDisk implements Disk {
   /** Number of effects that still succeed before the injected error. */
   #skip = 0;
   /** Completions not reported yet, oldest first. */
-  readonly #waiting: { readonly dueMs: number; readonly tell: () => void }[] = [];
+  readonly #waiting: { readonly dueMs: number; readonly complete: () => void }[] = [];
   #timer: NodeJS.Timeout | null = null;
 
   constructor(files: Disk, attic: string, host: TroubledDiskHost) {
@@ -42,7 +42,7 @@ export class FaultyDisk implements Disk {
   set trouble(trouble: DiskFault) {
     this.#trouble = trouble;
     this.#skip = trouble.kind === 'error' ? trouble.skip : 0;
-    this.#tellWaiting();
+    this.#completeWaiting();
   }
 
   makeDirectory(path: string, done: DiskDone): void {
@@ -105,7 +105,7 @@ export class FaultyDisk implements Disk {
         done(failure, value);
         return;
       }
-      this.#waiting.push({ dueMs: performance.now() + delayMs, tell: () => done(failure, value) });
+      this.#waiting.push({ dueMs: performance.now() + delayMs, complete: () => done(failure, value) });
       this.#arm();
     };
   }
@@ -147,17 +147,17 @@ export class FaultyDisk implements Disk {
   #arm(): void {
     const [first] = this.#waiting;
     if (this.#timer !== null || first === undefined || this.#trouble.kind === 'stall') return;
-    this.#timer = setTimeout(() => this.#tellWaiting(), Math.max(0, first.dueMs - performance.now()));
+    this.#timer = setTimeout(() => this.#completeWaiting(), Math.max(0, first.dueMs - performance.now()));
     this.#timer.unref();
   }
 
-  #tellWaiting(): void {
+  #completeWaiting(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     while (this.#trouble.kind !== 'stall') {
       const [first] = this.#waiting;
       if (first === undefined || first.dueMs > performance.now()) break;
-      this.#host.deliver(() => first.tell());
+      this.#host.deliver(() => first.complete());
       this.#waiting.shift();
     }
     this.#arm();
@@ -200,7 +200,7 @@ class TroubledFile implements DiskFile {
   }
 
   write(position: number, bytes: Uint8Array, done: DiskDone): void {
-    this.#effect('write', done, (told) => this.#file.write(position, bytes, told));
+    this.#effect('write', done, (callback) => this.#file.write(position, bytes, callback));
   }
 
   /** Written in place without a completion, so no fault applies. */
@@ -209,26 +209,26 @@ class TroubledFile implements DiskFile {
   }
 
   sync(done: DiskDone): void {
-    this.#effect('sync', done, (told) => this.#file.sync(told));
+    this.#effect('sync', done, (callback) => this.#file.sync(callback));
   }
 
   preallocate(size: number, done: DiskDone): void {
-    this.#effect('grow', done, (told) => this.#file.preallocate(size, told));
+    this.#effect('grow', done, (callback) => this.#file.preallocate(size, callback));
   }
 
   truncate(size: number, done: DiskDone): void {
-    this.#effect('truncate', done, (told) => this.#file.truncate(size, told));
+    this.#effect('truncate', done, (callback) => this.#file.truncate(size, callback));
   }
 
   close(): void {
     this.#file.close();
   }
 
-  #effect(attempted: string, done: DiskDone, run: (told: DiskDone) => void): void {
+  #effect(attempted: string, done: DiskDone, run: (callback: DiskDone) => void): void {
     const isLeftOut = this.#effects.isLeftOut(attempted);
-    const told = this.#effects.late(attempted, this.path, done);
+    const callback = this.#effects.late(attempted, this.path, done);
     // An empty read keeps the order of this file's effects.
-    if (isLeftOut) this.#file.read(0, 0, (error) => told(error, undefined));
-    else run(told);
+    if (isLeftOut) this.#file.read(0, 0, (error) => callback(error, undefined));
+    else run(callback);
   }
 }

@@ -48,7 +48,7 @@ function describeEntry(entry: HistoryEntry): string {
     }
     case 'event':
       return `got the event ${entry.type} ${entry.path} of ${entry.zxid === null ? 'no zxid' : hex(entry.zxid)}`;
-    case 'told':
+    case 'notified':
       return `tells its program ${entry.type} ${entry.path} of ${entry.zxid === null ? 'no zxid' : hex(entry.zxid)}, for ${describeOperation(entry.operation)}`;
     case 'state':
       return `is ${entry.state}: ${entry.reason}`;

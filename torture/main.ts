@@ -80,10 +80,10 @@ async function runIn(options: TortureOptions, network: TortureNetwork): Promise<
   const screen = new Screen((text) => void process.stdout.write(text), isTerminal);
   const torture = new Torture(options, network, makeRunDirectory(), screen);
   const { servers, clients, seed, minutes } = options;
-  screen.tell(`${servers} servers, ${clients} clients, ${minutes} minutes, ${network.name}, seed ${seed}`);
+  screen.print(`${servers} servers, ${clients} clients, ${minutes} minutes, ${network.name}, seed ${seed}`);
   const interrupt = (): void => {
     if (torture.isInterrupted) return;
-    screen.tell('interrupted: heals, checks what there is, and ends');
+    screen.print('interrupted: heals, checks what there is, and ends');
     torture.interrupt();
   };
   for (const signal of SIGNALS) process.on(signal, interrupt);
@@ -91,7 +91,7 @@ async function runIn(options: TortureOptions, network: TortureNetwork): Promise<
   for (const event of ['uncaughtException', 'unhandledRejection']) process.on(event, (error) => torture.fail(error));
   await torture.run();
   await network.close();
-  screen.tell(torture.report());
+  screen.print(torture.report());
   if (options.summary !== null) writeFileSync(options.summary, formatSummary(options, network, torture));
   torture.cleanUp();
   if (torture.violations.length > 0) return BROKEN;

@@ -57,7 +57,7 @@ export class Nemesis {
     this.#network.setCuts([]);
     this.#network.delay?.(this.#allHosts, 0);
     for (const server of this.#ensemble.servers) {
-      server.tell({ kind: 'disk', trouble: { kind: 'none' } });
+      server.send({ kind: 'disk', trouble: { kind: 'none' } });
       server.resume();
     }
     this.#say('everything is healed');
@@ -176,14 +176,14 @@ export class Nemesis {
     const trouble = drawTrouble(fault.kind, random);
     if (trouble === null) return;
     if (trouble.kind === 'error' || trouble.kind === 'full') this.#hurt.add(server);
-    server.tell({ kind: 'disk', trouble });
+    server.send({ kind: 'disk', trouble });
     // An error happens once and then is over; it has no duration.
     if (trouble.kind === 'error') return;
     const hinders = trouble.kind !== 'slow';
     if (hinders) this.#diskless.set(server.id, (this.#diskless.get(server.id) ?? 0) + 1);
     this.#after(fault.durationMs, () => {
       if (hinders) this.#diskless.set(server.id, (this.#diskless.get(server.id) ?? 1) - 1);
-      server.tell({ kind: 'disk', trouble: { kind: 'none' } });
+      server.send({ kind: 'disk', trouble: { kind: 'none' } });
     });
   }
 

@@ -71,8 +71,10 @@ function broken(changes: Partial<Evidence>): readonly string[] {
 
 /** The last acknowledged write of a key. */
 function acknowledged(): number {
-  const told = evidence.history.operations.findLast(({ result, request }) => result !== null && request.op === 'set');
-  return told!.zxid!;
+  const lastSet = evidence.history.operations.findLast(
+    ({ result, request }) => result !== null && request.op === 'set',
+  );
+  return lastSet!.zxid!;
 }
 
 function without(logs: LogsOfServer, lost: number): LogsOfServer {

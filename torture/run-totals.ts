@@ -31,7 +31,7 @@ export class RunTotals {
     this.rounds++;
     let lastMs: number | null = null;
     for (const entry of history.entries) {
-      if (entry.kind === 'told') this.watchEvents++;
+      if (entry.kind === 'notified') this.watchEvents++;
       else if (entry.kind === 'connected') {
         this.connections++;
         if (entry.isNewSession) this.sessions++;

@@ -11,7 +11,7 @@ export class Screen {
   }
 
   /** Prints a permanent line. */
-  tell(text: string): void {
+  print(text: string): void {
     this.#write(`${this.#hasLine ? CLEAR : ''}${text}\n`);
     this.#hasLine = false;
   }

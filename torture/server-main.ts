@@ -24,7 +24,7 @@ let server: RunningServer | null = null;
 let epoch = 0;
 let isLeading = false;
 
-function tell(message: FromServer): void {
+function send(message: FromServer): void {
   if (process.connected) process.send?.(message);
 }
 
@@ -38,7 +38,7 @@ process.on('message', (message) => {
   const database = view?.database() ?? null;
   if (view === null || database === null) return;
   const { lastZxid, treeDigest, sessions } = database;
-  tell({
+  send({
     kind: 'inspection',
     lastZxid,
     treeDigest: treeDigest.toString(16),
@@ -48,7 +48,7 @@ process.on('message', (message) => {
 });
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 
-function tellStatus({ view }: RunningServer, last: string): string {
+function printStatus({ view }: RunningServer, last: string): string {
   const status: FromServer = {
     kind: 'status',
     role: view.ensemble?.role ?? 'looking',
@@ -63,7 +63,7 @@ function tellStatus({ view }: RunningServer, last: string): string {
     sessionCount: view.sessionCount,
   };
   const text = JSON.stringify(status);
-  if (text !== last) tell(status);
+  if (text !== last) send(status);
   return text;
 }
 
@@ -73,7 +73,7 @@ process.exitCode = await runServer(
     server = running;
     let last = '';
     setInterval(() => {
-      last = tellStatus(running, last);
+      last = printStatus(running, last);
     }, STATUS_MS);
   },
   {
@@ -88,13 +88,13 @@ process.exitCode = await runServer(
     trace: {
       emit(event) {
         if (event.kind === 'role-changed') isLeading = event.role === 'leading';
-        else if (event.kind === 'digest-mismatch') tell({ kind: 'digest-mismatch', zxid: event.zxid });
+        else if (event.kind === 'digest-mismatch') send({ kind: 'digest-mismatch', zxid: event.zxid });
         else if (event.kind === 'epoch-established') {
           epoch = event.epoch;
           if (!isLeading) return;
           // Written before anything of the epoch is committed, so that it survives a crash of this process.
           appendFileSync(join(directory, 'established'), `${event.epoch} ${event.zxid}\n`);
-          tell({ kind: 'established', epoch });
+          send({ kind: 'established', epoch });
         }
       },
     },

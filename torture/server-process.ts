@@ -106,7 +106,7 @@ export class ServerProcess {
     this.#isPaused = false;
   }
 
-  tell(message: ToServer): void {
+  send(message: ToServer): void {
     if (this.#process?.connected === true) this.#process.send(message, () => {});
   }
 
@@ -115,7 +115,7 @@ export class ServerProcess {
     return new Promise((resolve) => {
       this.#inspectors.push(resolve);
       if (this.#process === null) this.#answer(null);
-      else this.tell({ kind: 'inspect' });
+      else this.send({ kind: 'inspect' });
       setTimeout(() => resolve(null), INSPECT_MS).unref();
     });
   }

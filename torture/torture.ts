@@ -367,7 +367,7 @@ export class Torture {
 
   #report(invariant: string, message: string, servers: readonly number[]): void {
     this.violations.push({ invariant, message, servers, atMs: performance.now() - this.#startMs });
-    this.#screen.tell(`${invariant}: ${message}`);
+    this.#screen.print(`${invariant}: ${message}`);
   }
 
   #say(what: string): void {

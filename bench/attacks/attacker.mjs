@@ -20,11 +20,11 @@ const made = await attack.make({
 console.log('ready');
 
 let bytes = 0;
-let told;
-const next = () => new Promise((resolve) => (told = resolve));
+let resolveNext;
+const next = () => new Promise((resolve) => (resolveNext = resolve));
 process.stdin.on('data', (chunk) => {
   bytes += chunk.length;
-  told?.();
+  resolveNext?.();
 });
 if (bytes === 0) await next();
 const before = made.client?.replies ?? 0;

@@ -44,12 +44,12 @@ export const WRITES = [
   },
   {
     name: 'multi of 2,000 setData, 50 watchers',
-    make: (world) => makeToldMultis(world, 1),
+    make: (world) => makeWatchedMultis(world, 1),
     attack: flood,
   },
   {
     name: 'multis of 2,000 setData, 50 watchers, 16 at a time',
-    make: (world) => makeToldMultis(world, 16),
+    make: (world) => makeWatchedMultis(world, 16),
     attack: flood,
   },
   {
@@ -65,7 +65,7 @@ export const WRITES = [
   },
 ];
 
-async function makeToldMultis({ port, scale }, depth) {
+async function makeWatchedMultis({ port, scale }, depth) {
   const writer = await session(port);
   await ensure(writer, '/told');
   const watchers = await watchersOf(port, '/told', 50);

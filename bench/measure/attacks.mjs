@@ -120,11 +120,11 @@ async function measure(attack, server, { seconds, scale, znodes, scheduler, mete
   attacker.stdin.on('error', () => {});
   attacker.stdin.write('e');
   const patience = setTimeout(() => attacker.kill('SIGKILL'), PATIENCE_MS);
-  const told = (await lines.next()).value;
+  const lastLine = (await lines.next()).value;
   await exited(attacker);
   clearTimeout(patience);
   const result =
-    told === undefined ? { replies: null, errors: {}, fault: 'did not come to its end' } : JSON.parse(told);
+    lastLine === undefined ? { replies: null, errors: {}, fault: 'did not come to its end' } : JSON.parse(lastLine);
   return { name: attack.name, latencies, turnMs, residentMb: [before, residentMb], result };
 }
 

@@ -152,7 +152,7 @@ function produceAndConsume(run, clients, path, leases) {
       for await (const item of queue.items({ signal: run.stopping.signal })) {
         if (!pending.delete(item.value)) throw new Error(`${item.value} was taken twice`);
         await item.done();
-        window.giveBack();
+        window.releaseSlot();
         run.count(null);
         onTurn();
       }
@@ -174,7 +174,7 @@ function makeWindow(run, size) {
       free--;
       return true;
     },
-    giveBack: () => {
+    releaseSlot: () => {
       free++;
       waiting.shift()?.();
     },

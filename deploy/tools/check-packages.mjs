@@ -13,14 +13,14 @@ for (const file of process.argv.slice(2)) {
   const bytes = readFileSync(file);
   const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
   const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
-  for (const message of messages) tell(pkg.name, formatMessage(message, pkg, { color: false }));
+  for (const message of messages) report(pkg.name, formatMessage(message, pkg, { color: false }));
   const { types, problems = [] } = await checkPackage(createPackageFromTarballData(new Uint8Array(tarball)));
-  if (types === false) tell(pkg.name, 'has no types');
+  if (types === false) report(pkg.name, 'has no types');
   for (const problem of problems)
-    if (!NOT_OURS.includes(problem.resolutionKind)) tell(pkg.name, JSON.stringify(problem));
+    if (!NOT_OURS.includes(problem.resolutionKind)) report(pkg.name, JSON.stringify(problem));
 }
 
-function tell(name, fault) {
+function report(name, fault) {
   console.log(`${name}: ${fault}`);
   process.exitCode = 1;
 }

@@ -76,9 +76,9 @@ function optionsOf(fields: string, code: string): Option[] {
   return [...fields.matchAll(/(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*)?readonly (\w+)(\??): /g)].map(
     ([, comment = '', name = '', mark]) => {
       const words = comment.replaceAll(/\s*\n\s*\*\s*/g, ' ');
-      const told = /\b[Dd]efault (\d(?:[\d,]*\d)?(?: KiB)?|'[^']+'|true|false)/.exec(words)?.[1];
+      const stated = /\b[Dd]efault (\d(?:[\d,]*\d)?(?: KiB)?|'[^']+'|true|false)/.exec(words)?.[1];
       const done = new RegExp(`\\{[^{}]*\\b${name} = (\\d[\\d_]*|'[^']+'|true|false)(?:,| \\})[^{}]*`).exec(code)?.[1];
-      const literals = [told, done?.replaceAll('_', ',')].filter((literal) => literal !== undefined);
+      const literals = [stated, done?.replaceAll('_', ',')].filter((literal) => literal !== undefined);
       return { name, isRequired: mark === '', literals };
     },
   );

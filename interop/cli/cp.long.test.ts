@@ -247,7 +247,7 @@ describeWith(['apache'], 'meerkat cp between our server and that of Apache', () 
   test.each([
     ['silent-at-once', 1, /^copy: it is not known whether something was written; the same command again continues/],
     ['silent-later', 3300, /^copy: at least ([\d,]+) znodes are written, the last one is \/silent-later.*; the same/],
-  ] as const)('an interrupted copy reports that more may have been written: %s', async (name, znodes, told) => {
+  ] as const)('an interrupted copy reports that more may have been written: %s', async (name, znodes, expected) => {
     const { ours, theirs } = sites;
     await fill(ours.client, `/${name}`, 20_000);
     await using proxy = await TcpProxy.start({ target: theirs.server.port });
@@ -259,8 +259,8 @@ describeWith(['apache'], 'meerkat cp between our server and that of Apache', () 
     running.child.kill('SIGINT');
     const ended = await running.ended;
     expect(ended).toMatchObject({ exitCode: 130, stdout: '' });
-    expect(ended.stderr).toMatch(told);
-    const number = Number((told.exec(ended.stderr)?.[1] ?? '0').replaceAll(',', ''));
+    expect(ended.stderr).toMatch(expected);
+    const number = Number((expected.exec(ended.stderr)?.[1] ?? '0').replaceAll(',', ''));
     expect((await theirs.client.exists(`/${name}`))?.numChildren).toBeGreaterThan(number);
   });
 });

@@ -144,7 +144,7 @@ describeCli(
       await other.until('it waits', ({ stderr }) => stderr.includes('waiting for /cut'));
       proxy.freeze();
       expect(await cutOff.ended).toMatchObject({ exitCode: 27 });
-      expect(cutOff.stderr).toMatch(/the command is told to end, and killed in \d+ ms\n/);
+      expect(cutOff.stderr).toMatch(/the command is sent SIGTERM, and killed in \d+ ms\n/);
       expect(cutOff.stderr).toContain('meerkat: the lock was lost while the command ran, and the command was ended');
       await untilRuns(other);
       const log = (): string => readFileSync(LOG, 'utf8');

@@ -62,8 +62,8 @@ describe('the past of a service', () => {
     expect(beyond.stderr).toMatch(/ends with zxid 0x\w+, before the 0x7fffffff that was asked for/);
 
     // The address of a client that is connected.
-    const told = await site.run(['history', '/past', ...sources[0]]);
-    expect(told.stdout).toMatch(/ of 127\.0\.0\.1:\d+\n/);
+    const result = await site.run(['history', '/past', ...sources[0]]);
+    expect(result.stdout).toMatch(/ of 127\.0\.0\.1:\d+\n/);
 
     const dryRun = await site.run(['undo', at(changed), '--dry-run', ...sources[0]]);
     expect(dryRun).toMatchObject({ exitCode: 0 });

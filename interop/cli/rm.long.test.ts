@@ -94,7 +94,7 @@ describeCli('meerkat rm', (site) => {
       ['shell', '-c', 'deleteall /rm/a'],
       /^stopped: deleted at least ([\d,]+) znodes; of \/rm\/a, at most ([\d,]+) are left\n/,
     ],
-  ])('%j reports its progress when interrupted', async (words, told) => {
+  ])('%j reports its progress when interrupted', async (words, expected) => {
     for (let i = 0; i < 5; i++) {
       await Promise.all(Array.from({ length: 1000 }, (_, j) => site.client.create(`/rm/a/${i}-${j}`)));
     }
@@ -108,8 +108,8 @@ describeCli('meerkat rm', (site) => {
     const left = await childrenOfA();
     // A fast machine may have finished; the exit code reports the interruption anyway.
     if (left > 0) {
-      expect(ended.stderr).toMatch(told);
-      const numbers = (told.exec(ended.stderr) ?? []).slice(1).map((text) => Number(text.replaceAll(',', '')));
+      expect(ended.stderr).toMatch(expected);
+      const numbers = (expected.exec(ended.stderr) ?? []).slice(1).map((text) => Number(text.replaceAll(',', '')));
       const [deletedMin, leftMax] = numbers;
       expect(deletedMin).toBeLessThanOrEqual(all - left);
       // The znode itself is one more.

@@ -205,8 +205,8 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     rmSync(server.dataDirectory, { recursive: true });
     await server.restart();
     const screen = await untilLast(`${prompt()} ls /`);
-    for (const told of ['may be over', 'with a new session 0x', 'ephemeral znodes of the old one are gone']) {
-      expect(withoutBlanks(screen)).toContain(withoutBlanks(told));
+    for (const hint of ['may be over', 'with a new session 0x', 'ephemeral znodes of the old one are gone']) {
+      expect(withoutBlanks(screen)).toContain(withoutBlanks(hint));
     }
     await terminal.press('Enter');
     await terminal.until('the root', (text) => text.includes('zookeeper'));

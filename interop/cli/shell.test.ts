@@ -34,9 +34,9 @@ describeCli('meerkat shell', (site) => {
   });
 
   test('prints the events of watches, and no others', () => {
-    const told = ended.stdout.split('\n').filter((line) => line.includes('WATCHER::'));
+    const watchLines = ended.stdout.split('\n').filter((line) => line.includes('WATCHER::'));
     const expected = SESSION_SCRIPT.flatMap(({ events = [] }) => events);
-    expect(told.map((line) => /type:\S+ path:\S+/.exec(line)?.[0])).toEqual(expected);
+    expect(watchLines.map((line) => /type:\S+ path:\S+/.exec(line)?.[0])).toEqual(expected);
   });
 
   test('exits with the code of the last line that failed, and runs nothing after quit', () => {

@@ -72,7 +72,7 @@ describeCli('meerkat watch', (site) => {
     await client.create('/open/text', 'one');
     const command = site.start(['watch', '-r', '/open', '-o', 'ndjson', '--count', '1']);
     await command.until('it watches', ({ stderr }) => stderr.includes('--auth gives credentials'));
-    expect(command.stderr).toContain('/open/secret may not be read: what changes there is not told');
+    expect(command.stderr).toContain('/open/secret may not be read: changes there are not reported');
     expect(command.stderr).not.toContain('too many');
     await client.set('/open/text', 'two');
     expect((await command.ended).exitCode).toBe(0);

@@ -163,8 +163,8 @@ describe.concurrent('a failed first connect states the reason', () => {
     });
     const servers = [`one:${silent}`, `two:${dead}`, `three:${closing}`, 'unknown:4'];
     const { attempts, message } = await connectErrorOf(servers, { transport });
-    const told = new Set(attempts.map(({ host, address, failure }) => `${host} ${address} ${failure}`));
-    expect([...told].sort()).toEqual([
+    const attempted = new Set(attempts.map(({ host, address, failure }) => `${host} ${address} ${failure}`));
+    expect([...attempted].sort()).toEqual([
       'one 127.0.0.1 timed-out',
       'three 127.0.0.1 not-serving',
       'two 127.0.0.1 refused',

@@ -131,8 +131,8 @@ for (const kind of SERVER_KINDS) {
         proxy.cutAfter(cut).catch(() => {});
         await reconnect();
       }
-      const told = states.changes.filter(({ state }) => state === 'connected' || state === 'lost');
-      expect(told.every(({ state, sameSession }) => state === 'connected' && sameSession)).toBe(true);
+      const transitions = states.changes.filter(({ state }) => state === 'connected' || state === 'lost');
+      expect(transitions.every(({ state, sameSession }) => state === 'connected' && sameSession)).toBe(true);
     });
   });
 }

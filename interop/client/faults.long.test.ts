@@ -279,10 +279,10 @@ describe('a client whose server has lost its data', () => {
       expect(await kept.changed).toMatchObject({ type: 'deleted', path: '/old-0' });
       expect(await events.until(({ type }) => type === 'gap')).toMatchObject({ reason: 'new-session' });
       // A change while the watch is being set is reported as a gap; the next one as an event.
-      for (let i = 0, told = 'gap'; told !== 'created'; i++) {
+      for (let i = 0, latest = 'gap'; latest !== 'created'; i++) {
         const from = events.events.length;
         await observer.create(`/news-${i}`);
-        told = (await events.until(({ type }) => type !== 'changed', from)).type;
+        latest = (await events.until(({ type }) => type !== 'changed', from)).type;
       }
       await client.create('/mine', '', { mode: 'ephemeral' });
     },

@@ -180,11 +180,11 @@ class Worker {
   /** Checks that the stream reported a gap wherever it missed changes. */
   async #checkStream(observer: Client): Promise<void> {
     const { events } = this.#events;
-    for (let isHeard = false; !isHeard; ) {
+    for (let isReceived = false; !isReceived; ) {
       const from = events.length;
       const { path } = await observer.create(`${this.#parent}/marker-`, '', { sequential: true });
       const event = await this.#events.until((each) => each.type === 'gap' || each.path === path, from);
-      isHeard = event.type !== 'gap';
+      isReceived = event.type !== 'gap';
     }
     const { children } = await observer.children(this.#parent);
     const stats = await Promise.all(children.map((name) => observer.exists(`${this.#parent}/${name}`)));

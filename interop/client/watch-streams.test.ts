@@ -172,12 +172,12 @@ for (const kind of SERVER_KINDS) {
 
 /** The next events as text; then the stream is closed. */
 async function take(stream: WatchStream, count: number): Promise<string[]> {
-  const told: string[] = [];
+  const received: string[] = [];
   for await (const event of stream) {
-    told.push(describe(event));
-    if (told.length === count) break;
+    received.push(describe(event));
+    if (received.length === count) break;
   }
-  return told;
+  return received;
 }
 
 function describe(event: WatchStreamEvent): string {

@@ -110,7 +110,7 @@ describeWith(['chromium', 'apache'], 'the console reports problems', () => {
     await client.set('/app/config', 'third');
     await page.getByRole('button', { name: '/app/config' }).first().waitFor();
 
-    const untold = 'This service tells no changes of a whole tree (before 3.6)';
+    const untold = 'This service reports no changes of a whole tree (before 3.6)';
     await page.getByRole('combobox', { name: 'Search all paths' }).fill('conf');
     await page.getByText(untold).waitFor();
     await page.keyboard.press('Escape');

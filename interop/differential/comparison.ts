@@ -76,7 +76,7 @@ class Comparison {
   readonly #isOrderOpen: boolean[] = Array.from({ length: SLOTS + 1 }, () => false);
   readonly #isConnected: boolean[] = Array.from({ length: SLOTS + 1 }, () => false);
   /** The zxid of the last reply of each slot. */
-  readonly #heardZxids: bigint[] = Array.from({ length: SLOTS + 1 }, () => 0n);
+  readonly #seenZxids: bigint[] = Array.from({ length: SLOTS + 1 }, () => 0n);
   #steps = 0;
   #notifications = 0;
   #zxid = 0n;
@@ -173,10 +173,10 @@ class Comparison {
     const events = ours.notifications.map(notificationText).join(', ');
     this.#options.onStep?.(`${this.#steps}  ${stepText(step)} → ${outcome} ${theirs.reply?.body ?? ''}  [${events}]`);
     this.#isConnected[step.slot] = !theirs.isClosed && !ours.isClosed;
-    const heard = ours.reply?.zxid ?? 0n;
+    const seen = ours.reply?.zxid ?? 0n;
     this.#compareNotifications(step, theirs, ours);
     this.#compareReplies(step, theirs, ours);
-    if (heard > 0n) this.#heardZxids[step.slot] = heard;
+    if (seen > 0n) this.#seenZxids[step.slot] = seen;
     if (theirs.isClosed !== ours.isClosed) {
       this.#differ('one server closed the connection, the other did not', step, theirs, ours);
     }
@@ -251,7 +251,7 @@ class Comparison {
     for (const [i, event] of ours.notifications.entries()) {
       if (event.rawZxid === (expected[i]?.rawZxid ?? -1n)) continue;
       // The zxid of a txn between the last reply on this connection and this one.
-      const after = this.#heardZxids[step.slot] ?? 0n;
+      const after = this.#seenZxids[step.slot] ?? 0n;
       const until = ours.reply !== null && ours.reply.zxid > 0n ? ours.reply.zxid : event.zxid;
       const isKnown = this.#options.testedKind === 'meerkat' && event.zxid > after && event.zxid <= until;
       if (!isKnown) this.#differ('the zxid of a notification is wrong', step, theirs, ours);

@@ -201,14 +201,14 @@ describeWith(['apache'], 'doctor reports why a client cannot connect', () => {
   });
 
   test('the name is unknown, or the name service does not answer', async () => {
-    const told = (code: string): Promise<string> => {
+    const diagnosisOf = (code: string): Promise<string> => {
       const patch = `import dns from 'node:dns/promises';import {syncBuiltinESMExports} from 'node:module';dns.lookup=async()=>{throw Object.assign(new Error('staged'),{code:'${code}'})};syncBuiltinESMExports()`;
       const env = withCode(patch);
       return new RunningCommand(['doctor', '--server', 'zk.example.org', '-o', 'fields'], { env }, false).ended.then(
         ({ stdout }) => stdout,
       );
     };
-    const [unknown, silent] = await Promise.all([told('ENOTFOUND'), told('EAI_AGAIN')]);
+    const [unknown, silent] = await Promise.all([diagnosisOf('ENOTFOUND'), diagnosisOf('EAI_AGAIN')]);
     expect(unknown).toMatch(/^name-unknown\t/);
     expect(silent).toMatch(/^name-service-silent\t/);
   });

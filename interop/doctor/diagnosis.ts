@@ -4,7 +4,7 @@ import { parseCommand } from '../../packages/cli/src/program.ts';
 import type { ServerProcess } from '../harness/server-process.ts';
 
 /** The output of `meerkat doctor -o json`. */
-export interface Told {
+export interface Diagnosis {
   readonly exitCode: number;
   readonly findings: readonly {
     readonly fault: string;
@@ -27,7 +27,7 @@ class Text extends Writable {
 const PATIENCE = '2500ms';
 
 /** Runs the command in this process. @param args servers, files and other options */
-export async function diagnose(...args: readonly string[]): Promise<Told> {
+export async function diagnose(...args: readonly string[]): Promise<Diagnosis> {
   const [stdout, stderr] = [new Text(), new Text()];
   const io = { stdin: Readable.from([]), stdout, stderr, env: { HOME: '/nonexistent' } };
   const words = args.includes('--timeout') ? args : [...args, '--timeout', PATIENCE];

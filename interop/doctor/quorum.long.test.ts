@@ -161,9 +161,9 @@ describeWith(['apache'], 'doctor reports why there is no quorum', () => {
     const { stdout } = await new RunningCommand(args, { env }, false).ended;
     // Besides rounding, half of the time that an answer takes is the error.
     const errorSeconds = 2 + (performance.now() - startMs) / 2000;
-    const told = stdout.split('\n').filter((line) => line.startsWith('clocks-differ'));
-    expect(told.map((line) => line.split('\t')[2])).toEqual([`127.0.0.1:${apache.port}`, `127.0.0.1:${meerkat.port}`]);
-    for (const line of told) {
+    const lines = stdout.split('\n').filter((line) => line.startsWith('clocks-differ'));
+    expect(lines.map((line) => line.split('\t')[2])).toEqual([`127.0.0.1:${apache.port}`, `127.0.0.1:${meerkat.port}`]);
+    for (const line of lines) {
       const seconds = Number(/its clock is (\d+) s ahead of/.exec(line)?.[1]);
       expect(Math.abs(seconds - 90), line).toBeLessThanOrEqual(errorSeconds);
     }

@@ -171,9 +171,9 @@ async function outcomeDuringAnother(ensemble: ChangingEnsemble, change: Reconfig
   const leader = await ensemble.leader();
   const others = [...ensemble.servers.values()].filter((server) => server !== leader);
   await using client = await ensemble.connect([leader.id]);
-  const told = client.watch('/zookeeper/config')[Symbol.asyncIterator]();
+  const events = client.watch('/zookeeper/config')[Symbol.asyncIterator]();
   // The watch is set once a later request is answered.
-  const next = told.next();
+  const next = events.next();
   await client.config();
   for (const server of others) server.signal('SIGSTOP');
   const first = client.reconfig(change);

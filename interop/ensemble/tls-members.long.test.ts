@@ -48,10 +48,10 @@ dynamicConfigFile=${data}/members.cfg
 `;
   const zooCfg = join(data, 'zoo.cfg');
   writeFileSync(zooCfg, text);
-  const told: string[] = [];
-  refusals.set(id, told);
+  const messages: string[] = [];
+  refusals.set(id, messages);
   const emit = (event: TraceEvent): void => {
-    if (event.kind === 'connection-refused' || event.kind === 'learner-closed') told.push(event.reason);
+    if (event.kind === 'connection-refused' || event.kind === 'learner-closed') messages.push(event.reason);
   };
   const server = await startServer(readZooCfg({ text, file: zooCfg, workingDirectory: data }), { trace: { emit } });
   servers.set(id, server);
@@ -80,16 +80,16 @@ test('a server is accepted only as the member in its certificate; a new one need
   const view = three[0]!.view.ensemble!;
   const leader = view.leader!;
   const quorumPort = ports[3 * leader - 3]!;
-  const told = refusals.get(leader)!;
+  const messages = refusals.get(leader)!;
 
   // As one follower with the certificate of the other, on both ports of the leader; and as itself, which is accepted.
   const [one, other] = [1, 2, 3].filter((id) => id !== leader) as [number, number];
   const lie = `it claims to be server ${other}, and has proved to be ${hostOf(one)}, not ${hostOf(other)}`;
   say(one, quorumPort, hostOf(leader), followerInfo({ serverId: other, acceptedEpoch: 1 }));
-  await expect.poll(() => told, PATIENCE).toContainEqual(expect.stringContaining(lie));
+  await expect.poll(() => messages, PATIENCE).toContainEqual(expect.stringContaining(lie));
   const vote = { state: 'looking', leader: other, zxid: 0n, round: 99n, peerEpoch: 1n } as const;
   say(one, ports[3 * leader - 2]!, hostOf(leader), notification(other, vote));
-  await expect.poll(() => told, PATIENCE).toContainEqual(expect.stringContaining(`on the election port: ${lie}`));
+  await expect.poll(() => messages, PATIENCE).toContainEqual(expect.stringContaining(`on the election port: ${lie}`));
 
   // Server 4 is a stranger until it is a member.
   const fourth = start(4, [...lines, lineOf(4)]);

@@ -93,9 +93,9 @@ describeWith(['packagingTools'], 'the published packages', () => {
     expect(await run(process.execPath, [check, ...NAMES.map(fileOf)], ROOT)).toEqual({ status: 0, output: '' });
     const page = readPage('docs/operations.md');
     const [, list = ''] = /packed, in KB: ([^.]*)\./.exec(page) ?? [];
-    const told = new Map(list.split(',').map((part) => part.trim().split(' ') as [string, string]));
-    expect([...told.keys()].toSorted()).toEqual(NAMES.toSorted());
-    for (const [name, kilobytes] of told) {
+    const listed = new Map(list.split(',').map((part) => part.trim().split(' ') as [string, string]));
+    expect([...listed.keys()].toSorted()).toEqual(NAMES.toSorted());
+    for (const [name, kilobytes] of listed) {
       const ratio = statSync(fileOf(name)).size / 1000 / Number(kilobytes);
       expect(Math.abs(Math.log2(ratio)), `${name}: ${ratio} of what docs/operations.md tells`).toBeLessThan(0.5);
     }

@@ -53,7 +53,7 @@ describeShared({ library: 'kazoo', program: 'queues', what: 'queues' }, (shared)
     const a = await queue.take();
     expect(a.value).toBe('a');
     const waiting = kazoo.ask('lockingGet', path, 60);
-    await a.giveBack();
+    await a.release();
     expect(await waiting).toBe('a');
     expect(await kazoo.ask('lockingConsume', path)).toBe('True');
     await b.done();
@@ -124,7 +124,7 @@ describeShared({ library: 'curator', program: 'queues', what: 'queues' }, (share
     await curator.waitForEvent('item slow-2');
     expect(curator.events).toEqual([]);
     expect(ours.isHeld).toBe(true);
-    await ours.giveBack();
+    await ours.release();
     // Curator rescans when the children of the queue change, but not when a lock is released.
     await queue.put('more');
     await curator.waitForEvent('item ours');

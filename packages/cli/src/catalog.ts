@@ -130,7 +130,7 @@ export const CATALOG: readonly CatalogEntry[] = [
   },
   {
     name: 'watch',
-    summary: 'tell changes as they come',
+    summary: 'print changes as they happen',
     group: 'Script:',
     load: async () => (await import('./commands/watch.ts')).watch,
   },
@@ -238,7 +238,7 @@ export const CATALOG: readonly CatalogEntry[] = [
   },
   {
     name: 'doctor',
-    summary: 'tell why there is no quorum, a client fails or a lock waits',
+    summary: 'show why there is no quorum, a client fails or a lock waits',
     group: 'Monitor:',
     load: async () => (await import('./commands/doctor.ts')).doctor,
   },
@@ -286,7 +286,7 @@ export const CATALOG: readonly CatalogEntry[] = [
   },
   {
     name: 'complete',
-    summary: 'tell a shell what can stand at the cursor',
+    summary: 'list completions for a shell',
     group: 'Others:',
     isHidden: true,
     load: async () => (await import('./commands/complete.ts')).complete,

@@ -12,7 +12,7 @@ import { PROCESS_IO } from './run/io.ts';
 
 /** What summaries may begin with: each says what happens to something. */
 const VERBS = new Set(
-  `change compare copy create delete edit find import export list print read replace run search set show tell wait watch
+  `change compare copy create delete edit find import export list print read replace run search set show wait watch
   draw count open move load write check save keep look sum limit carry work`.split(/\s+/),
 );
 

@@ -2,14 +2,14 @@ import { MEERKAT_VERSION } from '@meerkat/server/version';
 import { Command } from 'commander';
 import { addConnectionOptions } from './connection/connection-words.ts';
 import { HELP_LAYOUT } from './help/layout.ts';
-import { tellMistakes } from './help/mistake.ts';
+import { explainMistakes } from './help/mistake.ts';
 import { COMMON_OPTIONS_LINE } from './help/topics.ts';
 import { type CatalogEntry, examples } from './run/command.ts';
 
 /** The program with the options that all commands share, and none of the commands. */
 export function makeProgram(catalog: readonly CatalogEntry[]): Command {
   const program = new Command('meerkat');
-  tellMistakes(program)
+  explainMistakes(program)
     .description('Meerkat: a coordination service that speaks ZooKeeper, and its tools.')
     .usage('<command> [arguments] [options]')
     .version(MEERKAT_VERSION, '-V, --version', 'print the version')
@@ -32,7 +32,7 @@ export function makeProgram(catalog: readonly CatalogEntry[]): Command {
 
 /** What every command has before it is defined. */
 export function prepare(command: Command, entry: CatalogEntry): Command {
-  return tellMistakes(command)
+  return explainMistakes(command)
     .summary(entry.summary)
     .description(`${entry.summary[0]?.toUpperCase()}${entry.summary.slice(1)}.`)
     .helpGroup(entry.group)

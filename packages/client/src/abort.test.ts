@@ -13,28 +13,28 @@ test('a signal notifies every listener that is still registered, once and in ord
     listeners--;
     removeEventListener.apply(controller.signal, args);
   };
-  const told: number[] = [];
-  const releases = Array.from({ length: 20 }, (_, i) => onAbort(controller.signal, () => told.push(i)));
+  const calls: number[] = [];
+  const releases = Array.from({ length: 20 }, (_, i) => onAbort(controller.signal, () => calls.push(i)));
   expect(listeners).toBe(1);
   releases.slice(3).forEach((release) => {
     release();
   });
   controller.abort();
-  expect(told).toEqual([0, 1, 2]);
+  expect(calls).toEqual([0, 1, 2]);
 });
 
 test('a signal without waiters has no listener, and gets one again', () => {
   const controller = new AbortController();
-  const told: string[] = [];
-  onAbort(controller.signal, () => told.push('gone'))();
-  onAbort(controller.signal, () => told.push('here'));
+  const calls: string[] = [];
+  onAbort(controller.signal, () => calls.push('gone'))();
+  onAbort(controller.signal, () => calls.push('here'));
   controller.abort();
-  expect(told).toEqual(['here']);
+  expect(calls).toEqual(['here']);
 });
 
 test('a signal that is already aborted calls back at once, and a missing one never', () => {
-  const told: string[] = [];
-  onAbort(AbortSignal.abort(), () => told.push('aborted'))();
-  onAbort(undefined, () => told.push('none'))();
-  expect(told).toEqual(['aborted']);
+  const calls: string[] = [];
+  onAbort(AbortSignal.abort(), () => calls.push('aborted'))();
+  onAbort(undefined, () => calls.push('none'))();
+  expect(calls).toEqual(['aborted']);
 });

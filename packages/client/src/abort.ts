@@ -13,16 +13,16 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
   }
   const callbacks = CALLBACKS.get(signal) ?? new Set();
   CALLBACKS.set(signal, callbacks);
-  if (callbacks.size === 0) signal.addEventListener('abort', tellAll, { once: true });
+  if (callbacks.size === 0) signal.addEventListener('abort', notifyAll, { once: true });
   callbacks.add(callback);
   return () => {
-    if (callbacks.delete(callback) && callbacks.size === 0) signal.removeEventListener('abort', tellAll);
+    if (callbacks.delete(callback) && callbacks.size === 0) signal.removeEventListener('abort', notifyAll);
   };
 }
 
 const CALLBACKS: WeakMap<AbortSignal, Set<() => void>> = new WeakMap();
 
-function tellAll(event: Event): void {
+function notifyAll(event: Event): void {
   const callbacks = CALLBACKS.get(event.target as AbortSignal) ?? new Set();
   // A callback may remove another one.
   for (const callback of [...callbacks]) if (callbacks.delete(callback)) callback();

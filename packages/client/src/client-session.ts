@@ -95,7 +95,7 @@ export class ClientSession implements SessionListener {
       this.#ownership.abort(new Error(`the session is ${change.state}: ${change.reason}`));
     }
     if (stateChannel.hasSubscribers) stateChannel.publish(change);
-    this.stateListeners.tell(change);
+    this.stateListeners.notify(change);
   }
 
   onUnsure(reason: string): void {
@@ -109,7 +109,7 @@ export class ClientSession implements SessionListener {
   onStall(stalledMs: number): void {
     const stall: Stall = { stalledMs, sessionTimeoutMs: this.session.sessionTimeoutMs };
     if (stallChannel.hasSubscribers) stallChannel.publish(stall);
-    this.stallListeners.tell(stall);
+    this.stallListeners.notify(stall);
   }
 
   onAttemptFailed(attempt: FailedAttempt): void {

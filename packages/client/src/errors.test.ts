@@ -214,7 +214,7 @@ describe('telling errors apart', () => {
     class Missing extends NoNodeError {}
     expect(new Missing(about).code).toBe('NONODE');
     class Odd extends ZooKeeperError {}
-    expect(() => new Odd(about)).toThrow(/Odd must tell its code/);
+    expect(() => new Odd(about)).toThrow(/Odd must pass its code/);
     expect(new Odd(about, 'DECODEFAILED').code).toBe('DECODEFAILED');
     expect(isZooKeeperError(new Odd(about, 'DECODEFAILED'))).toBe(false);
   });

@@ -3,80 +3,80 @@ import { Listeners } from './listeners.ts';
 import { drainMicrotasks } from './testing/virtual-surroundings.ts';
 
 test('a listener is called with values in order, and never synchronously', async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const listeners = new Listeners<string>();
-  listeners.add((value) => heard.push(value));
+  listeners.add((value) => received.push(value));
 
-  listeners.tell('one');
-  listeners.tell('two');
+  listeners.notify('one');
+  listeners.notify('two');
 
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
   await drainMicrotasks();
-  expect(heard).toEqual(['one', 'two']);
+  expect(received).toEqual(['one', 'two']);
 });
 
 test('the same listener registered twice is called once', async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const listeners = new Listeners<string>();
-  const listener = (value: string): void => void heard.push(value);
+  const listener = (value: string): void => void received.push(value);
   listeners.add(listener);
   listeners.add(listener);
 
-  listeners.tell('hello');
+  listeners.notify('hello');
   await drainMicrotasks();
 
-  expect(heard).toEqual(['hello']);
+  expect(received).toEqual(['hello']);
   expect(listeners.size).toBe(1);
 });
 
 test('a listener stays until each of its registrations is disposed', async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const listeners = new Listeners<string>();
-  const listener = (value: string): void => void heard.push(value);
+  const listener = (value: string): void => void received.push(value);
   const first = listeners.add(listener);
   const second = listeners.add(listener);
 
   first[Symbol.dispose]();
   first[Symbol.dispose]();
-  listeners.tell('still there');
+  listeners.notify('still there');
   await drainMicrotasks();
   second[Symbol.dispose]();
-  listeners.tell('gone');
+  listeners.notify('gone');
   await drainMicrotasks();
 
-  expect(heard).toEqual(['still there']);
+  expect(received).toEqual(['still there']);
   expect(listeners.size).toBe(0);
 });
 
 test('a listener gets nothing that was reported before it was added or after it was removed', async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const listeners = new Listeners<string>();
-  const going = listeners.add((value) => heard.push(`going ${value}`));
+  const going = listeners.add((value) => received.push(`going ${value}`));
 
-  listeners.tell('first');
+  listeners.notify('first');
   going[Symbol.dispose]();
-  listeners.add((value) => heard.push(`coming ${value}`));
+  listeners.add((value) => received.push(`coming ${value}`));
   await drainMicrotasks();
-  listeners.tell('second');
+  listeners.notify('second');
   await drainMicrotasks();
 
-  expect(heard).toEqual(['coming second']);
+  expect(received).toEqual(['coming second']);
 });
 
 test('a listener that throws causes a separate uncaught exception and does not affect other listeners', async () => {
   const uncaught = catchUncaught();
-  const heard: string[] = [];
+  const received: string[] = [];
   const listeners = new Listeners<string>();
   listeners.add(() => {
     throw new Error('a mistake in a listener');
   });
-  listeners.add((value) => heard.push(value));
+  listeners.add((value) => received.push(value));
 
-  listeners.tell('one');
-  listeners.tell('two');
+  listeners.notify('one');
+  listeners.notify('two');
   await drainMicrotasks();
 
-  expect(heard).toEqual(['one', 'two']);
+  expect(received).toEqual(['one', 'two']);
   expect(uncaught).toEqual([new Error('a mistake in a listener'), new Error('a mistake in a listener')]);
 });
 

@@ -2,7 +2,7 @@
  * Callbacks for events.
  *
  * 1. A function that is added twice is called once; it stays until each of its registrations has been disposed.
- * 2. Values are delivered in the order of `tell`, each in a microtask, never synchronously. So a listener may call the
+ * 2. Values are delivered in the order of `notify`, each in a microtask, never synchronously. So a listener may call the
  *    client.
  * 3. A function gets the values reported after it was added, and none once it has been removed.
  * 4. A listener that throws does not affect the others: its error becomes an uncaught exception of the process in a
@@ -33,11 +33,11 @@ export class Listeners<T> {
     return registration;
   }
 
-  tell(value: T): void {
+  notify(value: T): void {
     if (this.#registrations.size === 0) return;
-    const told = [...this.#registrations];
+    const registered = [...this.#registrations];
     queueMicrotask(() => {
-      for (const [listener, registrations] of told) if (registrations.size > 0) call(listener, value);
+      for (const [listener, registrations] of registered) if (registrations.size > 0) call(listener, value);
     });
   }
 

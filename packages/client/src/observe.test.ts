@@ -52,9 +52,9 @@ describe('on a scripted session', () => {
 
   test('the same value does not come twice, whatever the connection did', async () => {
     const { ports, znode, observation } = await makeObservation({ data: 'one', mzxid: 1n });
-    const told: (string | undefined)[] = [];
+    const seen: (string | undefined)[] = [];
     const done = (async () => {
-      for await (const { data } of observation) told.push(data);
+      for await (const { data } of observation) seen.push(data);
     })();
     await observation.ready;
 
@@ -68,7 +68,7 @@ describe('on a scripted session', () => {
     await observation.close();
     await done;
 
-    expect(told).toEqual(['one', 'two']);
+    expect(seen).toEqual(['one', 'two']);
   });
 
   test('writing the same bytes again is a change', async () => {

@@ -44,7 +44,7 @@ describe('a plain watch', () => {
     const events = collect(client.watch('/a'));
     await events.stream.ready;
 
-    const told: WatchStreamEvent[] = [];
+    const received: WatchStreamEvent[] = [];
     for (const change of [
       () => writer.create('/a', 'one'),
       () => writer.set('/a', 'two'),
@@ -55,11 +55,17 @@ describe('a plain watch', () => {
     ]) {
       await change();
       if (change.toString().includes('not told')) continue;
-      told.push(await events.next());
+      received.push(await events.next());
     }
 
-    expect(told.map(describeEvent)).toEqual(['created /a', 'changed /a', 'children /a', 'children /a', 'deleted /a']);
-    expect(told.map((event) => (event.type === 'gap' ? null : typeof event.zxid))).toEqual([
+    expect(received.map(describeEvent)).toEqual([
+      'created /a',
+      'changed /a',
+      'children /a',
+      'children /a',
+      'deleted /a',
+    ]);
+    expect(received.map((event) => (event.type === 'gap' ? null : typeof event.zxid))).toEqual([
       'bigint',
       'bigint',
       'bigint',
@@ -109,8 +115,8 @@ describe('a plain watch', () => {
     await writer.delete('/a');
     old.isOpen = true;
 
-    const told = [await events.next(), await events.next()].map(describeEvent);
-    expect(told).toEqual(['deleted /a', 'gap new-session']);
+    const received = [await events.next(), await events.next()].map(describeEvent);
+    expect(received).toEqual(['deleted /a', 'gap new-session']);
   });
 
   test('a znode whose children may not be listed cannot be watched', async () => {

@@ -130,7 +130,7 @@ export class OneShotTree implements WatchListener {
         const { before, isComplete } = await this.#round();
         if (this.#isOver) return;
         if (!isFirst) {
-          this.#tell(before);
+          this.#notify(before);
           if (gap !== null) this.#sink.onGap(gap);
         } else if (isComplete) {
           // The initial state is not reported: later states are compared with it.
@@ -144,26 +144,26 @@ export class OneShotTree implements WatchListener {
   }
 
   /** Reports the changes from the state before a round to the state after it. */
-  #tell(before: ReadonlyMap<string, Stat | null>): void {
+  #notify(before: ReadonlyMap<string, Stat | null>): void {
     // A path is a prefix of those below it: in this order parents come before their children.
     const paths = [...before.keys()].sort();
     for (const path of paths.toReversed()) {
       const was = before.get(path) ?? null;
-      if (was !== null && was.czxid !== this.#known.get(path)?.stat.czxid) this.#tellOne('deleted', path, null);
+      if (was !== null && was.czxid !== this.#known.get(path)?.stat.czxid) this.#notifyOne('deleted', path, null);
     }
     for (const path of paths) {
       const was = before.get(path) ?? null;
       const stat = this.#known.get(path)?.stat;
       if (stat === undefined) continue;
-      if (was?.czxid !== stat.czxid) this.#tellOne('created', path, stat.czxid);
+      if (was?.czxid !== stat.czxid) this.#notifyOne('created', path, stat.czxid);
       else {
-        if (was.mzxid !== stat.mzxid) this.#tellOne('changed', path, stat.mzxid);
-        if (!this.#isRecursive && was.pzxid !== stat.pzxid) this.#tellOne('children', path, stat.pzxid);
+        if (was.mzxid !== stat.mzxid) this.#notifyOne('changed', path, stat.mzxid);
+        if (!this.#isRecursive && was.pzxid !== stat.pzxid) this.#notifyOne('children', path, stat.pzxid);
       }
     }
   }
 
-  #tellOne(type: WatchEventType, path: string, zxid: bigint | null): void {
+  #notifyOne(type: WatchEventType, path: string, zxid: bigint | null): void {
     this.#sink.onEvent({ type, path, zxid });
   }
 

@@ -70,8 +70,8 @@ test('a removed watch reports nothing, and leaves others on the same path', asyn
   await client.create('/a');
   const kept = await client.get('/a', { watch: true });
   const dropped = await client.get('/a', { watch: true });
-  const told: string[] = [];
-  void dropped.changed.then(() => told.push('dropped'));
+  const received: string[] = [];
+  void dropped.changed.then(() => received.push('dropped'));
 
   dropped[Symbol.dispose]();
   await client.set('/a', 'new');
@@ -80,7 +80,7 @@ test('a removed watch reports nothing, and leaves others on the same path', asyn
   await client.set('/a', 'newer');
   await again.changed;
 
-  expect(told).toEqual([]);
+  expect(received).toEqual([]);
   expect(Object.keys(dropped)).toEqual(['data', 'stat', 'changed']);
 });
 

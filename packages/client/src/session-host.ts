@@ -82,14 +82,14 @@ export class SessionHost implements SessionEffects {
 
   resolve({ host }: HostPort): void {
     const attempt = ++this.#attempt;
-    const tell = (addresses: readonly string[] | null, detail: string): void => {
+    const report = (addresses: readonly string[] | null, detail: string): void => {
       if (attempt !== this.#attempt) return;
       this.session.onResolved(addresses, detail);
       this.armTimer();
     };
     this.#transport.resolve(host).then(
-      (addresses) => tell(addresses, `${host} has no address`),
-      (error: unknown) => tell(null, error instanceof Error ? error.message : String(error)),
+      (addresses) => report(addresses, `${host} has no address`),
+      (error: unknown) => report(null, error instanceof Error ? error.message : String(error)),
     );
   }
 

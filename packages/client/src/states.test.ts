@@ -15,8 +15,8 @@ test('a caller that requests several changes of state at once gets them in order
   await asked[1];
   await client.close();
 
-  const told = (await Promise.all(asked)).map(({ value, done }) => (done === true ? 'end' : value.state));
-  expect(told).toEqual(['suspended', 'connected', 'closed', 'end']);
+  const received = (await Promise.all(asked)).map(({ value, done }) => (done === true ? 'end' : value.state));
+  expect(received).toEqual(['suspended', 'connected', 'closed', 'end']);
 });
 
 test('a caller that waits during a notification does not get the change that another caller waited for', async () => {
@@ -36,21 +36,21 @@ test('a caller that waits during a notification does not get the change that ano
 test('a listener of lostSignal may call close on the client that is being closed, without effect', async () => {
   await using server = await TestServer.start();
   const client = await connect(server.connectString);
-  const told: string[] = [];
-  using _ = client.onState(({ state }) => told.push(state));
+  const received: string[] = [];
+  using _ = client.onState(({ state }) => received.push(state));
   const again: Promise<unknown>[] = [];
   client.lostSignal.addEventListener('abort', () => {
-    told.push(`lost while ${client.state}, sure until ${client.lostAtMs}`);
+    received.push(`lost while ${client.state}, sure until ${client.lostAtMs}`);
     again.push(
       client.close(),
       client.get('/').catch((error: ZooKeeperError) => error.code),
     );
   });
-  const inFlight = client.get('/').then(() => told.push('answered'));
+  const inFlight = client.get('/').then(() => received.push('answered'));
 
   await client.close();
 
   await inFlight;
-  expect(told).toEqual(['lost while connected, sure until -Infinity', 'answered', 'closed']);
+  expect(received).toEqual(['lost while connected, sure until -Infinity', 'answered', 'closed']);
   expect(await Promise.all(again)).toEqual([undefined, 'CLOSED']);
 });

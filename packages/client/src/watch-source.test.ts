@@ -11,16 +11,16 @@ const ABOUT = { operation: 'watch', path: '/a' } as const;
 /** A source without a connection: waiters for one wait for `connection`. */
 class Scene {
   readonly ports = new FakeWatchPorts();
-  readonly told: string[] = [];
+  readonly received: string[] = [];
   readonly connection: Deferred<void> = makeDeferred();
   readonly source: WatchSource;
 
   constructor() {
     this.ports.connection = this.connection.promise;
     const sink: WatchSink = {
-      onEvent: ({ type }) => this.told.push(type),
-      onGap: (reason) => this.told.push(reason),
-      onEnd: (error) => this.told.push(error.name),
+      onEvent: ({ type }) => this.received.push(type),
+      onGap: (reason) => this.received.push(reason),
+      onEnd: (error) => this.received.push(error.name),
     };
     this.source = new WatchSource(this.ports, '/a', false, sink, ABOUT);
   }
@@ -31,7 +31,7 @@ describe('a watch that is being armed', () => {
     ['the session expires', new SessionExpiredError(ABOUT)],
     ['the session is lost', new SessionLostError(ABOUT)],
   ])('is asked for again on the next connection when %s meanwhile', async (_title, error) => {
-    const { connection, ports, source, told } = new Scene();
+    const { connection, ports, source, received } = new Scene();
     ports.watch.refuse(error);
     await drainMicrotasks();
     expect(ports.watches).toHaveLength(1);
@@ -42,20 +42,20 @@ describe('a watch that is being armed', () => {
     ports.watch.arm();
     await source.ready;
     ports.fire('changed', '/a');
-    expect(told).toContain('changed');
-    expect(told).not.toContain(error.name);
+    expect(received).toContain('changed');
+    expect(received).not.toContain(error.name);
   });
 
   test('is not requested again after a permanent refusal', async () => {
-    const { ports, source, told } = new Scene();
+    const { ports, source, received } = new Scene();
     ports.watch.refuse(new NoAuthError(ABOUT));
     await expect(source.ready).rejects.toBeInstanceOf(NoAuthError);
     expect(ports.watches).toHaveLength(1);
-    expect(told).toEqual(['NoAuthError']);
+    expect(received).toEqual(['NoAuthError']);
   });
 
   test('can be closed while there is no connection', async () => {
-    const { connection, ports, source, told } = new Scene();
+    const { connection, ports, source, received } = new Scene();
     ports.watch.refuse(new SessionLostError(ABOUT));
     await drainMicrotasks();
     await source.close();
@@ -63,15 +63,15 @@ describe('a watch that is being armed', () => {
     connection.resolve();
     await drainMicrotasks();
     expect(ports.watches).toHaveLength(1);
-    expect(told).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   test('ends with a client that never gets a connection', async () => {
-    const { connection, ports, source, told } = new Scene();
+    const { connection, ports, source, received } = new Scene();
     ports.watch.refuse(new SessionLostError(ABOUT));
     await drainMicrotasks();
     connection.reject(new ClosedError({ operation: 'watch', path: null }));
     await expect(source.ready).rejects.toBeInstanceOf(ClosedError);
-    expect(told).toEqual(['ClosedError']);
+    expect(received).toEqual(['ClosedError']);
   });
 });

@@ -77,7 +77,7 @@ function codeOf(type: { readonly name: string }): ZooKeeperCode {
     const code = CODE_OF_TYPE.get(known);
     if (code !== undefined) return code;
   }
-  throw new TypeError(`${type.name} must tell its code to the constructor of ZooKeeperError`);
+  throw new TypeError(`${type.name} must pass its code to the constructor of ZooKeeperError`);
 }
 
 /** `set /config: the znode has another version … (BADVERSION -103, 10.0.0.7:2181)` */

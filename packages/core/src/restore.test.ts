@@ -30,10 +30,10 @@ function serverWithPast(): { server: TestServer; client: TestClient; zxid: Zxid;
 describe('a standalone server that restores a snapshot', () => {
   test('has the contents of the snapshot, at a zxid that it never had, also after a crash', () => {
     const { server, client, zxid, lastZxid } = serverWithPast();
-    const told: unknown[] = [];
-    server.core.restore({ path: UPLOAD, zxid }, (error) => told.push(error));
+    const results: unknown[] = [];
+    server.core.restore({ path: UPLOAD, zxid }, (error) => results.push(error));
     server.run();
-    expect(told).toEqual([null]);
+    expect(results).toEqual([null]);
     expect(client.takeArrivals()).toEqual([{ kind: 'closed' }]);
     const newZxid = server.core.view.lastZxid;
     expect(newZxid).toBe(lastZxid + 1);
@@ -91,22 +91,22 @@ describe('a standalone server that restores a snapshot', () => {
   test('continues unchanged when the snapshot is corrupt or truncated anywhere', () => {
     const { server, client, zxid } = serverWithPast();
     const whole = server.disk.peek(UPLOAD)!.slice();
-    const told: (Error | null)[] = [];
+    const results: (Error | null)[] = [];
     const places = Array.from(whole.keys()).filter((at) => at % 11 === 0 || at > whole.length - 48);
     for (const at of places) {
       const flipped = whole.slice();
       flipped[at]! ^= 4;
       for (const damaged of [flipped, whole.slice(0, at)]) {
         server.disk.poke(UPLOAD, damaged);
-        server.core.restore({ path: UPLOAD, zxid }, (error) => told.push(error));
+        server.core.restore({ path: UPLOAD, zxid }, (error) => results.push(error));
         server.run();
       }
     }
-    expect(told).toHaveLength(2 * places.length);
+    expect(results).toHaveLength(2 * places.length);
     // Truncated after the last part that versions before 3.9 write, it is complete.
-    expect(told.filter((error) => error === null).length).toBeLessThan(3);
+    expect(results.filter((error) => error === null).length).toBeLessThan(3);
     expect(server.failure).toBeNull();
-    const late = told.includes(null) ? server.connect() : client;
+    const late = results.includes(null) ? server.connect() : client;
     expect(ask(server, late, create('/more'))).toBe(ErrorCode.ok);
   });
 
@@ -132,10 +132,10 @@ describe('a standalone server that restores a snapshot', () => {
     server.run();
     server.disk.poke(UPLOAD, server.disk.peek(`${DIRECTORY}/snapshot.${zxid.toString(16)}`) ?? new Uint8Array(0));
     refusal = 'no such scheme';
-    const told: (Error | null)[] = [];
-    server.core.restore({ path: UPLOAD, zxid }, (error) => told.push(error));
+    const results: (Error | null)[] = [];
+    server.core.restore({ path: UPLOAD, zxid }, (error) => results.push(error));
     server.run();
-    expect(told).toEqual([new Error('no such scheme')]);
+    expect(results).toEqual([new Error('no such scheme')]);
     expect(exists(server, '/now')).toBe(true);
   });
 });

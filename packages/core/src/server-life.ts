@@ -211,7 +211,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.#restore = { snapshot, done };
     this.#findFault(snapshot.path, (fault) => {
       if (fault !== null || !this.isServing) {
-        this.#tellRestored(new Error(fault ?? 'the server is no longer serving'));
+        this.#reportRestored(new Error(fault ?? 'the server is no longer serving'));
         return;
       }
       this.#endRole('a snapshot is restored');
@@ -254,7 +254,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     if (this.#phase !== 'waiting' && this.#phase !== 'stopping') return;
     const mustCheck = !this.#hasRecovered && !this.options.skipAcl;
     this.#hasRecovered = true;
-    this.#tellRestored(null);
+    this.#reportRestored(null);
     const refusal = mustCheck ? this.ports.authenticator.refusalOf(database.tree.acls.schemes()) : null;
     if (refusal !== null) this.#fail(new Error(refusal));
     else this.member.onRecovered({ database, history });
@@ -283,14 +283,14 @@ export class ServerLife implements StorageEvents, PeerHost {
    */
   #exchange({ path, zxid }: RestorableSnapshot, carriedState: CarriedStorage | null): void {
     if (carriedState === null) {
-      this.#tellRestored(new Error('the log is not whole'));
+      this.#reportRestored(new Error('the log is not whole'));
       this.#recoverAgain(null);
       return;
     }
     const newZxid = maxZxid(zxid, nextZxid(carriedState.durableZxid));
     const target = `${this.options.snapshotDirectory}/${installingSnapshotName(newZxid)}`;
     this.ports.disk.rename(path, target, (error) => {
-      if (error !== null) this.#tellRestored(error);
+      if (error !== null) this.#reportRestored(error);
       this.#recoverAgain(error === null ? null : carriedState);
     });
   }
@@ -300,7 +300,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.#storage.recover({ isHeld: true });
   }
 
-  #tellRestored(error: Error | null): void {
+  #reportRestored(error: Error | null): void {
     const restore = this.#restore;
     this.#restore = null;
     restore?.done(error);
@@ -312,7 +312,7 @@ export class ServerLife implements StorageEvents, PeerHost {
 
   #fail(error: Error): void {
     this.#phase = 'failed';
-    this.#tellRestored(error);
+    this.#reportRestored(error);
     this.member.abandon();
     this.#connections.close('the server has failed');
     this.trace.emit({ kind: 'failed', error });

@@ -50,12 +50,12 @@ export class Campaign {
   /** Resolves when everything is done, or after `end`. */
   async run(jobs: number): Promise<void> {
     if (this.#slices.length === 0) return;
-    const telling = setInterval(() => this.#events.onProgress(this.progress), PROGRESS_EVERY_MS);
+    const progressTimer = setInterval(() => this.#events.onProgress(this.progress), PROGRESS_EVERY_MS);
     await new Promise<void>((resolve) => {
       this.#onOver = resolve;
       for (let i = 0; i < Math.min(jobs, this.#slices.length); i++) this.#startWorker();
     });
-    clearInterval(telling);
+    clearInterval(progressTimer);
   }
 
   /** Stops without waiting for running slices. */

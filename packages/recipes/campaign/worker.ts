@@ -34,13 +34,13 @@ process.on('SIGINT', () => {});
 async function work({ file, first, last }: ToWorker): Promise<void> {
   const found = await load(file);
   for (let seed = first; seed <= last; seed++) {
-    tell({ kind: 'begin', seed });
+    send({ kind: 'begin', seed });
     const runs: Run[] = [];
     setSeed(seed);
     for (const test of found) runs.push(await runTest(test));
-    tell({ kind: 'seed', outcome: { seed, runs } });
+    send({ kind: 'seed', outcome: { seed, runs } });
   }
-  tell({ kind: 'end' });
+  send({ kind: 'end' });
 }
 
 async function load(file: string): Promise<readonly SimulationTest[]> {
@@ -81,6 +81,6 @@ function describeError(error: unknown): string {
   return error.stack?.includes(error.message) === true ? error.stack : `${error.name}: ${error.message}`;
 }
 
-function tell(message: FromWorker): void {
+function send(message: FromWorker): void {
   process.send?.(message);
 }

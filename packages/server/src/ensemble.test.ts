@@ -53,19 +53,19 @@ async function ask(server: RunningServer, word: string): Promise<string> {
 
 test('a member without a quorum starts, reports that it is not serving and what it waits for, and stops', async () => {
   const [configuration] = await configureEnsemble(3);
-  let isTold = (): void => {};
-  const told = new Promise<void>((resolve) => {
-    isTold = resolve;
+  let resolveNotified = (): void => {};
+  const notified = new Promise<void>((resolve) => {
+    resolveNotified = resolve;
   });
   const logger = new TextLogger('info', (line) => {
-    if (line.includes('looks for a leader: 1 of 3 voting servers is reachable')) isTold();
+    if (line.includes('looks for a leader: 1 of 3 voting servers is reachable')) resolveNotified();
   });
   const server = await start(configuration!, { logger });
   expect(server.view.ensemble).toMatchObject({ role: 'looking', leader: null, connectedServers: [] });
   expect(await ask(server, 'ruok')).toBe('imok');
   expect(await ask(server, 'isro')).toBe('null');
   expect(await ask(server, 'srvr')).toBe('This ZooKeeper instance is not currently serving requests\n');
-  await told;
+  await notified;
   await server.stop();
   await expect(server.serving).rejects.toThrow();
 });

@@ -9,21 +9,21 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-type Told = (error: Error | null, found: Pick<StatsFs, 'bavail' | 'bsize'>) => void;
+type StatfsCallback = (error: Error | null, found: Pick<StatsFs, 'bavail' | 'bsize'>) => void;
 
 const OPTIONS = { residentBytesMax: 0, diskFreeBytesMin: 100, dataDirectory: '/data', dataLogDirectory: '/log' };
 
 test('a disk that does not answer is asked once, and again after its answer', () => {
-  const questions: Told[] = [];
+  const questions: StatfsCallback[] = [];
   const refusals: (string | null)[] = [];
   const watch = new GrowthWatch(OPTIONS, {
-    statfs: ((_path: string, told: Told) => questions.push(told)) as unknown as typeof statfs,
+    statfs: ((_path: string, callback: StatfsCallback) => questions.push(callback)) as unknown as typeof statfs,
     onGrowth: (refusal) => refusals.push(refusal),
   });
   watch.start();
   vi.advanceTimersByTime(60_000);
   expect(questions).toHaveLength(2);
-  for (const told of questions.splice(0)) told(null, { bavail: 99, bsize: 1 });
+  for (const callback of questions.splice(0)) callback(null, { bavail: 99, bsize: 1 });
   expect(refusals).toEqual([expect.stringContaining('/data')]);
   vi.advanceTimersByTime(1000);
   expect(questions).toHaveLength(2);

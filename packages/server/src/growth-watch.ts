@@ -52,7 +52,7 @@ export class GrowthWatch {
     const { dataDirectory, dataLogDirectory, diskFreeBytesMin } = this.#options;
     const memory = this.#memoryRefusal();
     if (memory !== null || diskFreeBytesMin === 0) {
-      this.#tell(memory);
+      this.#report(memory);
       return;
     }
     if (this.#isAsking) return;
@@ -67,7 +67,7 @@ export class GrowthWatch {
         if (error === null) refusal ??= this.#diskRefusal(directory, found.bavail * found.bsize);
         if (--left > 0) return;
         this.#isAsking = false;
-        if (this.#timer !== null) this.#tell(refusal);
+        if (this.#timer !== null) this.#report(refusal);
       });
     }
   }
@@ -90,7 +90,7 @@ export class GrowthWatch {
       : null;
   }
 
-  #tell(refusal: string | null): void {
+  #report(refusal: string | null): void {
     if (refusal === null && this.#refusal === null) return;
     this.#refusal = refusal;
     this.#host.onGrowth(refusal);

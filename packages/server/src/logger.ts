@@ -99,15 +99,15 @@ export class ApacheLogger implements Logger {
     const isShown = LEVELS.indexOf(level) >= this.#least;
     const time = now.toISOString().replace('T', ' ').replace('.', ',').replace('Z', '');
     const place = `[main:${fields['event'] ?? 'Server'}@0]`;
-    const tell = (shown: LogLevel, text: string): void => {
+    const emit = (shown: LogLevel, text: string): void => {
       const line = cutText(text).replace(/\p{Cc}+/gu, ' ');
       this.#write(`${time} [myid:${this.#serverId ?? ''}] - ${shown.toUpperCase().padEnd(5)} ${place} - ${line}\n`);
     };
     for (const { text, isForAll } of this.#lines.of(message, fields, now.getTime())) {
-      if (isShown) tell(level, text);
-      else if (isForAll === true && this.#least <= LEVELS.indexOf('info')) tell('info', text);
+      if (isShown) emit(level, text);
+      else if (isForAll === true && this.#least <= LEVELS.indexOf('info')) emit('info', text);
     }
-    if (isShown) tell(level, message);
+    if (isShown) emit(level, message);
   }
 }
 

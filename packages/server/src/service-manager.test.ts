@@ -26,7 +26,7 @@ afterEach(() => {
 const logged: string[] = [];
 const LOGGER: Logger = { log: (_level, message) => void logged.push(message) };
 
-function told(): readonly string[] {
+function notifications(): readonly string[] {
   const file = join(directory, 'told');
   return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
 }
@@ -41,7 +41,7 @@ test('the manager is told once that the service is ready, and of roles the lates
   manager.onStopping();
   manager.trace.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: 'stops' });
   await expect
-    .poll(told)
+    .poll(notifications)
     .toEqual([
       'STATUS=looks for a leader: clients are not served',
       'READY=1 STATUS=clients are served',
@@ -55,5 +55,5 @@ test('without a manager nothing is started', () => {
   expect(manager.isThere).toBe(false);
   manager.onReady('clients are served');
   manager.onStopping();
-  expect(told()).toEqual([]);
+  expect(notifications()).toEqual([]);
 });

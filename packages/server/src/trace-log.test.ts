@@ -124,11 +124,11 @@ test('a line is cut at 2000 characters', () => {
 });
 
 test('and so is a record, with each of its fields', () => {
-  const told: unknown[] = [];
-  const pino = { warn: (fields: unknown, message: string) => told.push(fields, message) };
+  const logged: unknown[] = [];
+  const pino = { warn: (fields: unknown, message: string) => logged.push(fields, message) };
   new JsonLogger(pino as never).log('warn', 'm'.repeat(3000), { scheme: 's'.repeat(3000), size: 3 });
   const cut = (letter: string): string => `${letter.repeat(2000)}… and 1000 more characters`;
-  expect(told).toEqual([{ scheme: cut('s'), size: 3 }, cut('m')]);
+  expect(logged).toEqual([{ scheme: cut('s'), size: 3 }, cut('m')]);
 });
 
 test('strangers at the quorum port write no more lines than clients', () => {

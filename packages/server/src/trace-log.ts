@@ -223,14 +223,14 @@ export class TraceLog implements Trace {
    */
   #refusalsBefore(reason: string): number | null {
     const second = Math.floor(this.#clock.monotonicMs() / 1000);
-    const told = this.#refusals.get(reason);
-    if (told?.second === second) {
-      told.more++;
+    const last = this.#refusals.get(reason);
+    if (last?.second === second) {
+      last.more++;
       return null;
     }
     if (this.#refusals.size >= SAID_MAX) this.#refusals.clear();
     this.#refusals.set(reason, { second, more: 0 });
-    return told?.more ?? 0;
+    return last?.more ?? 0;
   }
 
   /** Limits warnings that every packet of another server would repeat. */

@@ -195,7 +195,7 @@ export type HistoryEntry =
     })
   /** The client has notified its program: for the one-shot watch of `operation`, or for a persistent one. */
   | (Entry & {
-      readonly kind: 'told';
+      readonly kind: 'notified';
       readonly client: string;
       readonly operation: Operation;
       readonly type: WatchEventType | 'gap';

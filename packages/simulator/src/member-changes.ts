@@ -33,7 +33,7 @@ export async function changeMembers(
     ...(isComing ? { joining: [formatMember(lineOf(ensemble, comes))] } : {}),
   };
   if (!isGoing && !isComing) return;
-  world.tell('operator', `changes the members: ${JSON.stringify(change)}`);
+  world.record('operator', `changes the members: ${JSON.stringify(change)}`);
   const client = await world
     .connect(`operator-${random.between(1, 3)}`, {
       auth: [{ scheme: 'digest', auth: 'super:super' }],
@@ -44,8 +44,8 @@ export async function changeMembers(
     .catch(() => null);
   if (client === null) return;
   await client.reconfig({ ...change, timeoutMs: PATIENCE_MS }).then(
-    ({ stat }) => world.tell('operator', `the members are changed: version ${stat.mzxid.toString(16)}`),
-    (error: Error) => world.tell('operator', `the members are not changed, or it is not known: ${error.message}`),
+    ({ stat }) => world.record('operator', `the members are changed: version ${stat.mzxid.toString(16)}`),
+    (error: Error) => world.record('operator', `the members are not changed, or it is not known: ${error.message}`),
   );
   await client.close().catch(() => {});
 }

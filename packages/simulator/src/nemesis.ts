@@ -396,7 +396,7 @@ export class Nemesis {
   }
 
   #say(what: string): void {
-    this.#world.tell('nemesis', what);
+    this.#world.record('nemesis', what);
     this.#onFault(what);
   }
 }

@@ -29,7 +29,7 @@ export async function endSessionsByHand(
     if (sessions.length === 0) continue;
     const { id } = random.pick(sessions);
     history.note({ kind: 'expired', sessionId: id });
-    world.tell('operator', `session 0x${id.toString(16)} is ended at ${server.host}`);
+    world.record('operator', `session 0x${id.toString(16)} is ended at ${server.host}`);
     server.expireSession(id);
   }
 }

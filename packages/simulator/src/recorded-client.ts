@@ -54,14 +54,14 @@ export class RecordedClient {
       operation,
       stream.ready.then((): OperationResult => ({ op: 'watch' })),
     );
-    const tell = async (): Promise<void> => {
+    const record = async (): Promise<void> => {
       for await (const event of stream) {
-        if (event.type === 'gap') this.#tell(operation, { type: 'gap', path: '', zxid: null });
-        else this.#tell(operation, event);
+        if (event.type === 'gap') this.#record(operation, { type: 'gap', path: '', zxid: null });
+        else this.#record(operation, event);
       }
     };
     // A watch that could not be armed rejects here a second time.
-    tell().catch(rethrowOwn);
+    record().catch(rethrowOwn);
     const end = (): void => {
       this.#history.unwatch(operation);
       // It never rejects.
@@ -157,15 +157,15 @@ export class RecordedClient {
   }
 
   #follow(operation: Operation, changed: Promise<WatchEvent>): void {
-    changed.then((event) => this.#tell(operation, event)).catch(rethrowOwn);
+    changed.then((event) => this.#record(operation, event)).catch(rethrowOwn);
   }
 
-  #tell(
+  #record(
     operation: Operation,
     event: { readonly type: WatchEvent['type'] | 'gap'; readonly path: string; readonly zxid: bigint | null },
   ): void {
     const zxid = event.zxid === null ? null : Number(event.zxid);
-    this.#history.note({ kind: 'told', client: this.#host, operation, type: event.type, path: event.path, zxid });
+    this.#history.note({ kind: 'notified', client: this.#host, operation, type: event.type, path: event.path, zxid });
   }
 
   #invoke(request: OperationRequest): Operation {

@@ -100,7 +100,7 @@ export class ServerNetwork implements Network {
     const events = accept(stream);
     stream.owner = events;
     end.listen({
-      onBytes: (chunk) => this.#door.deliver(() => stream.tellBytes(events, chunk)),
+      onBytes: (chunk) => this.#door.deliver(() => stream.deliverBytes(events, chunk)),
       onDrain: () => this.#door.deliver(() => events.onDrain()),
       onClosed: (reason) => this.#door.deliver(() => events.onClosed(reason)),
     });
@@ -162,7 +162,7 @@ class ServerStream implements ByteStream {
   }
 
   /** Reads into the core's memory, and overwrites all of it first: code that still uses old bytes there fails. */
-  tellBytes(events: StreamEvents, bytes: Uint8Array): void {
+  deliverBytes(events: StreamEvents, bytes: Uint8Array): void {
     if (this.#room === null) {
       events.onBytes(bytes);
       return;

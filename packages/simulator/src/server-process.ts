@@ -202,9 +202,9 @@ export class ServerProcess implements EventDoor {
   readonly #endTurn = (): void => {
     this.#isTurnPlanned = false;
     if (this.#isGone || this.#waiting !== null) return;
-    this.#threads?.takeIn();
+    this.#threads?.receive();
     this.core.onTurnEnd();
-    if (this.#threads?.handOut() === false) this.#mark();
+    if (this.#threads?.publish() === false) this.#mark();
     this.#parts.onTurn();
     this.#runDisk();
     this.#armTick();

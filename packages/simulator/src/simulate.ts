@@ -262,7 +262,7 @@ class Simulation {
       operations: operations.length,
       succeeded: operations.filter(({ result }) => result !== null).length,
       inDoubt: operations.filter(({ error }) => error?.outcome === 'unknown').length,
-      watchEvents: entries.filter(({ kind }) => kind === 'told').length,
+      watchEvents: entries.filter(({ kind }) => kind === 'notified').length,
       faults: [...this.#nemesis.executed.values()].reduce((sum, count) => sum + count, 0),
       faultsByKind: this.#nemesis.executed,
       minutes: (healedMs - this.#faultsBeganMs) / 60_000,

@@ -117,29 +117,29 @@ describe('a virtual network', () => {
   test('loses requests for connections in a black hole, and fails after a minute', () => {
     const { timeline, network, a, sideB, pass } = connectPair();
     network.dropConnects('b');
-    const told: string[] = [];
+    const events: string[] = [];
     const side = Object.assign(new Side(), {
-      onOpen: () => told.push('open'),
-      onFailed: (failure: string) => told.push(`${failure} at ${Math.round(timeline.nowMs / 1000)} s`),
+      onOpen: () => events.push('open'),
+      onFailed: (failure: string) => events.push(`${failure} at ${Math.round(timeline.nowMs / 1000)} s`),
     });
     network.connect('a', 'b', 7, side);
     a.write(count(2));
     pass(50_000);
-    expect(told).toEqual([]);
+    expect(events).toEqual([]);
     expect(sideB.bytes).toEqual([0, 1]);
     pass(20_000);
-    expect(told).toEqual(['unreachable at 59 s']);
+    expect(events).toEqual(['unreachable at 59 s']);
   });
 
   test('connects at the next retransmission after a black hole ends', () => {
     const { network, pass } = connectPair();
     network.dropConnects('b', 7);
-    const told: string[] = [];
-    network.connect('a', 'b', 7, Object.assign(new Side(), { onOpen: () => told.push('open'), onFailed() {} }));
+    const events: string[] = [];
+    network.connect('a', 'b', 7, Object.assign(new Side(), { onOpen: () => events.push('open'), onFailed() {} }));
     pass(500);
     network.takeConnects('b', 7);
     pass(2000);
-    expect(told).toEqual(['open']);
+    expect(events).toEqual(['open']);
   });
 
   test('blocks one port of a host in both directions and leaves the others alone', () => {

@@ -59,14 +59,14 @@ export class VirtualThreads {
   }
 
   /** Delivers to the core what the threads have handed over. */
-  takeIn(): void {
-    for (const thread of this.#threads) thread.core.takeIn();
+  receive(): void {
+    for (const thread of this.#threads) thread.core.receive();
   }
 
   /** Hands over what the core has written. @returns false when another turn is wanted */
-  handOut(): boolean {
+  publish(): boolean {
     let isDone = true;
-    for (const thread of this.#threads) if (!thread.core.handOut()) isDone = false;
+    for (const thread of this.#threads) if (!thread.core.publish()) isDone = false;
     return isDone;
   }
 
@@ -167,8 +167,8 @@ class VirtualThread implements EventDoor {
   readonly #turn = (): void => {
     this.#isTurnPlanned = false;
     if (this.#isGone || this.#waiting !== null) return;
-    this.#sockets.takeIn();
-    if (!this.#sockets.handOut()) this.#mark();
+    this.#sockets.receive();
+    if (!this.#sockets.publish()) this.#mark();
   };
 
   /** Until a thread has the processor: as a rule at once, sometimes not before others have had it. */

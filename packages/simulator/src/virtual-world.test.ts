@@ -36,7 +36,7 @@ async function liveThrough(seed: number): Promise<{ readonly hash: string; reado
       } catch (error) {
         if (!(error instanceof Error) || !('outcome' in error)) throw error;
         if (error.outcome === 'unknown') doubtful++;
-        world.tell('app', `${error.name} ${String(error.outcome)}`);
+        world.record('app', `${error.name} ${String(error.outcome)}`);
       }
       await world.sleep(chance.between(1, 500));
     }
@@ -48,10 +48,13 @@ async function liveThrough(seed: number): Promise<{ readonly hash: string; reado
     // Every acknowledged write is there, and nothing that was certainly refused.
     expect(stat.version).toBeGreaterThanOrEqual(acknowledged);
     expect(stat.version).toBeLessThanOrEqual(acknowledged + doubtful);
-    const told = events.filter(({ type }) => type === 'changed').length;
+    const changedCount = events.filter(({ type }) => type === 'changed').length;
     const gaps = events.filter(({ type }) => type === 'gap').length;
-    expect(told + gaps === 0 && stat.version > 0).toBe(false);
-    world.tell('end', `version ${stat.version}, ${acknowledged} acknowledged, ${doubtful} in doubt, ${told} told`);
+    expect(changedCount + gaps === 0 && stat.version > 0).toBe(false);
+    world.record(
+      'end',
+      `version ${stat.version}, ${acknowledged} acknowledged, ${doubtful} in doubt, ${changedCount} told`,
+    );
     await client.close();
     await other.close();
     await watching;

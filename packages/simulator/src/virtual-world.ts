@@ -67,7 +67,7 @@ export class VirtualWorld {
   }
 
   /** Reports an event, and adds it to the hash. */
-  tell(place: string, what: string): void {
+  record(place: string, what: string): void {
     const line = `${this.timeline.nowMs.toFixed(3)} ${place} ${what}`;
     this.#trace.add(line);
     this.#onLine?.(line);
@@ -103,7 +103,7 @@ export class VirtualWorld {
       network: this.network,
       random: this.random.fork(`server ${options.host}`),
       onTrace: (server, event) => {
-        this.tell(options.host, describeEvent(event));
+        this.record(options.host, describeEvent(event));
         for (const watcher of watchers) watcher.onTrace?.(server, event);
       },
       onApplied: (server, zxid, treeDigest) => {
@@ -113,7 +113,7 @@ export class VirtualWorld {
         for (const watcher of watchers) watcher.onTurn?.(server);
       },
       onChange: (server, what) => {
-        this.tell(options.host, what);
+        this.record(options.host, what);
         for (const watcher of watchers) watcher.onChange?.(server, what);
       },
     });
@@ -148,7 +148,7 @@ export class VirtualWorld {
       clock: makeClientClock(this.timeline, this.clockOf(host)),
       random: this.random.fork(`client ${host}`),
     });
-    client.onState(({ state, reason }) => this.tell(host, `${state}: ${reason}`));
+    client.onState(({ state, reason }) => this.record(host, `${state}: ${reason}`));
     return client;
   }
 

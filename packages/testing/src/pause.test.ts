@@ -91,11 +91,11 @@ test('connections are accepted while the server is paused, and served after resu
 
 test('no session expires while the server is paused; one that pings within a tick of resume survives', async () => {
   const server = await start({ tickTimeMs: 50 });
-  const heard = await connect(server, 100);
+  const connected = await connect(server, 100);
   const silent = await connect(server, 100);
   server.pause();
   // Sent while nothing is read: it waits in the kernel, as with a stopped process.
-  const pinged = heard.ping();
+  const pinged = connected.ping();
   const observer = await start({ tickTimeMs: 50 });
   const short = await connect(observer, 100);
   await short.closed;

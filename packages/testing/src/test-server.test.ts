@@ -413,9 +413,9 @@ describe('a failure of the server', () => {
     await expect(untold.dispose()).rejects.toThrow('invariant violated');
     await untold.dispose();
 
-    const told = await TestServer.start(failing());
-    await expect(told.expireSession((await connect(told)).sessionId)).rejects.toThrow('invariant violated');
-    await told.dispose();
+    const started = await TestServer.start(failing());
+    await expect(started.expireSession((await connect(started)).sessionId)).rejects.toThrow('invariant violated');
+    await started.dispose();
   });
 });
 

@@ -87,7 +87,7 @@ export class TestServer implements AsyncDisposable {
   #killed: Promise<void> = Promise.resolve();
   #failed: Promise<ServerError> = new Promise(() => {});
   /** The failure has been reported, or was asked for. */
-  #isFailureTold = false;
+  #isFailureReported = false;
 
   /**
    * Starts a server, by default on a free port and with its data in memory.
@@ -141,7 +141,7 @@ export class TestServer implements AsyncDisposable {
    *     const failure = await Promise.race([server.failed, work]);
    */
   get failed(): Promise<ServerError> {
-    this.#isFailureTold = true;
+    this.#isFailureReported = true;
     return this.#failed;
   }
 
@@ -181,7 +181,7 @@ export class TestServer implements AsyncDisposable {
   async expireSession(id: bigint): Promise<void> {
     const server = this.#running;
     if (this.state === 'paused') throw new Error('a paused server cannot expire a session: resume it first');
-    if (await this.#tellFailure(server.expireSession(id))) return;
+    if (await this.#reportFailure(server.expireSession(id))) return;
     const known = server.view.sessions().map((session) => formatSessionId(session.id));
     const others = known.length === 0 ? 'it has none' : `it has ${known.join(', ')}`;
     throw new Error(`the server has no session ${formatSessionId(id)}: ${others}`);
@@ -213,7 +213,7 @@ export class TestServer implements AsyncDisposable {
     this.#checkNotFailed();
     if (this.#state.kind !== 'running') return;
     const { server } = this.#state;
-    await this.#tellFailure(server.stop());
+    await this.#reportFailure(server.stop());
     this.#onEnded(server);
     this.#checkNotFailed();
   }
@@ -253,7 +253,7 @@ export class TestServer implements AsyncDisposable {
   async dispose(): Promise<void> {
     if (this.#state.kind === 'disposed') return;
     try {
-      if (this.#state.kind === 'failed' && !this.#isFailureTold) throw this.#state.failure;
+      if (this.#state.kind === 'failed' && !this.#isFailureReported) throw this.#state.failure;
       if (this.#state.kind === 'running') await this.stop();
       await this.#killed;
     } finally {
@@ -279,7 +279,7 @@ export class TestServer implements AsyncDisposable {
     });
     this.#port = server.address.port;
     this.#state = { kind: 'running', server, isPaused: false };
-    this.#isFailureTold = false;
+    this.#isFailureReported = false;
     this.#failed = server.failed;
     void server.failed.then((failure) => {
       if (this.#isCurrent(server)) this.#state = { kind: 'failed', server, failure };
@@ -330,16 +330,16 @@ export class TestServer implements AsyncDisposable {
 
   #checkNotFailed(): void {
     if (this.#state.kind !== 'failed') return;
-    this.#isFailureTold = true;
+    this.#isFailureReported = true;
     throw this.#state.failure;
   }
 
   /** When this rejects because the server failed, the failure counts as reported. */
-  async #tellFailure<T>(work: Promise<T>): Promise<T> {
+  async #reportFailure<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
     } catch (error) {
-      if (this.#state.kind === 'failed') this.#isFailureTold = true;
+      if (this.#state.kind === 'failed') this.#isFailureReported = true;
       throw error;
     }
   }

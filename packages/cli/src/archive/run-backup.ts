@@ -17,11 +17,11 @@ import { withArchive } from './archive-failure.ts';
 import { openSources } from './source.ts';
 import type { BackupWords } from './words.ts';
 
-interface Told extends BackupState {
+interface Row extends BackupState {
   readonly directory: string;
 }
 
-const COLUMNS: readonly Column<Told>[] = [
+const COLUMNS: readonly Column<Row>[] = [
   { name: 'directory', value: ({ directory }) => directory },
   { name: 'zxid', value: ({ zxid }) => showZxid(zxid) },
   { name: 'time', value: ({ timeMs }) => (timeMs === null ? null : isoTime(timeMs)) },

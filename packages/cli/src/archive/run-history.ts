@@ -11,11 +11,11 @@ import { openSource } from './source.ts';
 import { describeAcl, describeData } from './txn-text.ts';
 import type { HistoryWords } from './words.ts';
 
-interface Told extends ZnodeChange {
+interface Row extends ZnodeChange {
   readonly address: string | null;
 }
 
-const COLUMNS: readonly Column<Told>[] = [
+const COLUMNS: readonly Column<Row>[] = [
   { name: 'zxid', value: ({ zxid }) => showZxid(zxid) },
   { name: 'time', value: ({ timeMs }) => isoTime(timeMs), text: ({ timeMs }) => localTime(timeMs) },
   {
@@ -50,7 +50,7 @@ export function runHistory(context: Context, path: string, words: HistoryWords):
     if (words.audit !== undefined) await auditedAddresses(words.audit, addresses);
     const upTo = to === null ? null : to.kind === 'zxid' ? to.zxid : await zxidAt(files, to.ms, onWarning, signal);
     const list = report.isForPeople ? null : await report.list(COLUMNS);
-    let changes: Told[] = [];
+    let changes: Row[] = [];
     let count = 0;
     await readZnodeHistory(files, {
       path: top,
@@ -79,8 +79,8 @@ export function runHistory(context: Context, path: string, words: HistoryWords):
   });
 }
 
-async function linesOf({ report }: Context, told: Told, hasDiff: boolean): Promise<string> {
-  const { zxid, timeMs, session, address, path, change, version, old, now } = told;
+async function linesOf({ report }: Context, row: Row, hasDiff: boolean): Promise<string> {
+  const { zxid, timeMs, session, address, path, change, version, old, now } = row;
   const who = session === 0n ? 'the server' : `session ${hex(session)}${address === null ? '' : ` of ${address}`}`;
   const what = [
     change === 'acl' ? 'acl of' : change,
@@ -93,7 +93,7 @@ async function linesOf({ report }: Context, told: Told, hasDiff: boolean): Promi
     const lines = diffValues(old.data ?? EMPTY, now.data ?? EMPTY, report.paint);
     return `${head}${lines === null ? '  the same data\n' : `${lines}\n`}`;
   }
-  return `${head}  ${differenceOf(told)}\n`;
+  return `${head}  ${differenceOf(row)}\n`;
 }
 
 function differenceOf({ change, old, now }: ZnodeChange): string {

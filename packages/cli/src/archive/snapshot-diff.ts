@@ -52,12 +52,12 @@ export function diffSnapshots(
     table.sort();
     const list = await report.list(COLUMNS);
     let differences = 0;
-    const tell = async (difference: Difference): Promise<void> => {
+    const emit = async (difference: Difference): Promise<void> => {
       differences++;
       await list.add(difference);
     };
     let changed: Side[] = [];
-    const tellChanged = async (): Promise<void> => {
+    const emitChanged = async (): Promise<void> => {
       if (changed.length === 0) return;
       const news = new Map(changed.map((side) => [side.path, side]));
       changed = [];
@@ -68,8 +68,8 @@ export function diffSnapshots(
       for (const [path, side] of news) {
         const old = olds.get(path);
         // Two paths with one fingerprint: it is new.
-        if (old === undefined) await tell({ path, change: 'created', what: [], old: null, new: shown(side) });
-        else await tell(compare(old, side));
+        if (old === undefined) await emit({ path, change: 'created', what: [], old: null, new: shown(side) });
+        else await emit(compare(old, side));
       }
     };
     let created: Side[] = [];
@@ -84,22 +84,22 @@ export function diffSnapshots(
       },
       async () => {
         for (const side of created)
-          await tell({ path: side.path, change: 'created', what: [], old: null, new: shown(side) });
+          await emit({ path: side.path, change: 'created', what: [], old: null, new: shown(side) });
         created = [];
-        if (changed.length >= CHANGES_AT_ONCE) await tellChanged();
+        if (changed.length >= CHANGES_AT_ONCE) await emitChanged();
       },
     );
-    await tellChanged();
+    await emitChanged();
     let deleted: Side[] = [];
     const takeDeleted = (znode: SnapshotZnode): void => {
       if (isBelow(znode.path, top) && table.isLeft(znode.path)) deleted.push(sideOf(znode));
     };
-    const tellDeleted = async (): Promise<void> => {
+    const emitDeleted = async (): Promise<void> => {
       for (const side of deleted)
-        await tell({ path: side.path, change: 'deleted', what: [], old: shown(side), new: null });
+        await emit({ path: side.path, change: 'deleted', what: [], old: shown(side), new: null });
       deleted = [];
     };
-    if (table.left > 0) await scan(oldPath!, signal, takeDeleted, tellDeleted);
+    if (table.left > 0) await scan(oldPath!, signal, takeDeleted, emitDeleted);
     await list.end();
     if (differences === 0) context.note('the same znodes with the same data, ACLs and owners');
     return differences === 0 ? CommandExit.ok : CommandExit.no;

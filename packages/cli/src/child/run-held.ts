@@ -52,7 +52,7 @@ export async function runHeld(context: Context, run: HeldRun): Promise<HeldEnd> 
     const reason: unknown = held.signal.reason;
     lossReason = reason instanceof Error ? reason.message : String(reason);
     const delayMs = Math.max(0, Math.min(killAfterMs, leftMs(run)));
-    context.note(`${run.shown}: ${lossReason}; the command is told to end, and killed in ${Math.round(delayMs)} ms`);
+    context.note(`${run.shown}: ${lossReason}; the command is sent SIGTERM, and killed in ${Math.round(delayMs)} ms`);
     child?.signal('SIGTERM');
     killTimer = setTimeout(() => child?.signal('SIGKILL'), delayMs);
   };

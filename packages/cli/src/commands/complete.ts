@@ -21,7 +21,7 @@ export const complete: DefineCommand = (command, host) => {
     .action((words: string[], { line }: { readonly line?: string }) =>
       host.run((context) => {
         const typed = line === undefined ? words : splitLine(line).slice(1);
-        return tell(
+        return print(
           context,
           program,
           host.catalog,
@@ -31,7 +31,7 @@ export const complete: DefineCommand = (command, host) => {
     );
 };
 
-async function tell(
+async function print(
   context: Context,
   program: Command,
   catalog: readonly CatalogEntry[],

@@ -36,9 +36,9 @@ export const console: DefineCommand = (command, host) => {
     .option('--prefix <path>', 'where the page is below the root, behind a proxy that does not take it off', '')
     .option('--host-name <name>', 'a name under which browsers may ask, behind a proxy; repeatable', collect, [])
     .option('--no-key', 'let in anyone who can reach the port, without the key of the address')
-    .option('--dir <directory>', 'tell the history of znodes of the first service from this dataDir or backup')
+    .option('--dir <directory>', 'show the history of znodes of the first service from this dataDir or backup')
     .option('--log-dir <directory>', 'its dataLogDir, if that is another one')
-    .option('--admin <url>', 'tell the history from the admin port of a running server of ours')
+    .option('--admin <url>', 'show the history from the admin port of a running server of ours')
     .option('--http-port <ports>', 'admin ports, to end sessions: one for all servers, or one each with commas', '8080')
     .option('--https', 'they speak TLS: with the --tls options')
     .option('--for <time>', 'end after 10s, 2m')
@@ -81,7 +81,7 @@ async function run(context: Context, options: Options): Promise<CommandExit> {
     throw new CommandFailure(CommandExit.unreachable, `cannot listen on ${options.listen}: ${found}`);
   }
   await using _ = running;
-  await tell(context, running.url);
+  await print(context, running.url);
   context.note(`the console is open${options.write === true ? '' : ', and only reads'}; Ctrl-C ends it`);
   await sleep(limitMs ?? FOR_EVER_MS, undefined, { signal: context.signal }).catch(() => {});
   return CommandExit.ok;
@@ -129,7 +129,7 @@ function withHistory(context: Context, { dir, logDir, admin }: SourceWords, clus
   return [{ ...first, history, past }, ...others];
 }
 
-async function tell({ report }: Context, url: string): Promise<void> {
+async function print({ report }: Context, url: string): Promise<void> {
   if (report.isForPeople) {
     await report.line(`open ${url}`);
     return;

@@ -89,7 +89,7 @@ async function run(context: Context, text: string, words: Words): Promise<number
   const data = (await readValue(context, words)) ?? new Uint8Array(0);
   const client = await context.connect();
   const made = words.orSet === true ? await createOrSet(context, client, path, data, shape) : await createNew();
-  await tell(context, made);
+  await print(context, made);
   if (words.ephemeral !== true || context.isShell) return CommandExit.ok;
   if (words.hold !== true && words.while === undefined) {
     context.note(`${made.path} is ephemeral and goes now, with the session of this command; --hold keeps it`);
@@ -161,7 +161,7 @@ function checkTogether(words: Words): void {
   for (const [isRefused, message] of refusals) if (isRefused) throw new InvocationFailure(message);
 }
 
-async function tell({ report, isShell }: Context, made: Made): Promise<void> {
+async function print({ report, isShell }: Context, made: Made): Promise<void> {
   if (!report.isForPeople) await report.one(COLUMNS, made);
   else await report.line(isShell ? `Created ${made.path}` : made.path);
 }

@@ -59,7 +59,7 @@ Exit code 0 when no fault is found, 1 when some are, 3 when no server could be c
 
 async function run(context: Context, words: Words): Promise<CommandExit> {
   const { findings, isAnyReached } = await examine(context, words);
-  if (context.report.isForPeople) await tell(context, findings);
+  if (context.report.isForPeople) await print(context, findings);
   else {
     const list = await context.report.list(COLUMNS);
     for (const finding of findings) await list.add(finding);
@@ -134,7 +134,7 @@ function parsePorts(text: string | undefined): number[] {
   });
 }
 
-async function tell({ report }: Context, findings: readonly Finding[]): Promise<void> {
+async function print({ report }: Context, findings: readonly Finding[]): Promise<void> {
   const { paint } = report;
   if (findings.length === 0) await report.line(paint.good('nothing wrong was found'));
   // What is broken comes before what is worth knowing.

@@ -96,7 +96,7 @@ async function campaign(
 ): Promise<Awaited<ReturnType<Election['campaign']>>> {
   const { signal } = context;
   using observing = new Observing(signal);
-  void tellLeaders(context, election, client, observing.signal);
+  void printLeaders(context, election, client, observing.signal);
   try {
     return await election.campaign({ signal, timeoutMs: acquireMs });
   } catch (error) {
@@ -122,7 +122,7 @@ class Observing implements Disposable {
   }
 }
 
-async function tellLeaders(context: Context, election: Election, client: Client, signal: AbortSignal): Promise<void> {
+async function printLeaders(context: Context, election: Election, client: Client, signal: AbortSignal): Promise<void> {
   try {
     for await (const leader of election.observe({ signal })) {
       // Our own leadership is reported by campaign().

@@ -37,7 +37,7 @@ export const get: DefineCommand = (command, host) => {
     .option('--as <form>', `how data are shown: ${VALUE_FORMS.join(', ')} (default auto)`)
     .option('-b, --base64', '--as base64')
     .option('-x, --hexdump', '--as hexdump');
-  if (host.isShell) command.option('-w, --watch', 'tell when the data change, once');
+  if (host.isShell) command.option('-w, --watch', 'report when the data change, once');
   addPastOptions(command, host);
   command
     .addHelpText(
@@ -53,7 +53,7 @@ export const get: DefineCommand = (command, host) => {
       ])}`,
     )
     .action((texts: string[], options: Options) =>
-      host.run((context) => inPast(context, options, (past) => tellData(past, texts, options))),
+      host.run((context) => inPast(context, options, (past) => printData(past, texts, options))),
     );
 };
 
@@ -67,10 +67,10 @@ interface Found {
   readonly stat: Stat;
 }
 
-async function tellData(context: Context, texts: readonly string[], options: Options): Promise<CommandExit> {
+async function printData(context: Context, texts: readonly string[], options: Options): Promise<CommandExit> {
   const { report } = context;
   const form = formOf(options);
-  if (!report.isForPeople) return tellRecords(context, texts, form, options);
+  if (!report.isForPeople) return printRecords(context, texts, form, options);
   const client = await context.connect();
   const paths = await expandPaths(context, client, texts);
   if (isOnePath(texts) && options.stat !== true) {
@@ -124,7 +124,7 @@ function naming<T>(path: string, work: () => T): T {
 
 type FoundRecord = Found & { readonly record: ValueRecord };
 
-async function tellRecords(
+async function printRecords(
   context: Context,
   texts: readonly string[],
   form: ValueForm,

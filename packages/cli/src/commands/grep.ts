@@ -51,7 +51,7 @@ export const grep: DefineCommand = (command, host) => {
 };
 
 const NOTES = `Each match is printed as path:line:text. Data that are gzip are unpacked; of data
-that are no text only the match is told. The exit code is 1 when nothing matches.`;
+that are no text only the match is printed. The exit code is 1 when nothing matches.`;
 
 async function search(
   context: Context,
@@ -67,7 +67,7 @@ async function search(
   const client = await context.connect();
   const paths = await expandPaths(context, client, texts);
   const survey = new Survey(context, client);
-  const teller = await tellerOf(context, options);
+  const listing = await listReportOf(context, options);
   let hasMatched = false;
   using progress = context.progress();
   for await (const visited of survey.walk(paths, progress, { ...depthMax, withData: true })) {
@@ -75,9 +75,9 @@ async function search(
     if (match === null) continue;
     hasMatched = true;
     progress.clear();
-    await teller.add(match);
+    await listing.add(match);
   }
-  await teller.end();
+  await listing.end();
   const exitCode = await survey.end();
   return exitCode === CommandExit.ok && !hasMatched ? CommandExit.no : exitCode;
 }
@@ -110,7 +110,7 @@ function unpacked(data: Uint8Array): Uint8Array {
 
 /* ----------------------------------------------------------------------------------------------- telling ---- */
 
-async function tellerOf(context: Context, options: Options): Promise<ListReport<Match>> {
+async function listReportOf(context: Context, options: Options): Promise<ListReport<Match>> {
   const { report } = context;
   if (options.listPaths === true) {
     if (report.isForPeople) return { add: ({ path }) => report.line(path), end: () => undefined };

@@ -14,7 +14,7 @@ import { CommandFailure, InvocationFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { writeAll } from '../run/io.ts';
-import { tellFailure } from '../run/tell-failure.ts';
+import { reportFailure } from '../run/report-failure.ts';
 
 interface Options extends HoldWords {
   readonly read?: boolean;
@@ -75,7 +75,7 @@ async function run(context: Context, text: string, words: readonly string[], opt
     throw error;
   });
   if (held instanceof NotAcquired) {
-    await tellFailure(held, context.report, context.io);
+    await reportFailure(held, context.report, context.io);
     return conflictExitCode ?? held.exitCode;
   }
   const shown = `the lock ${path}`;

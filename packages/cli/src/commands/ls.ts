@@ -22,7 +22,7 @@ export const ls: DefineCommand = (command, host) => {
     .argument('[paths...]', 'the parents; patterns too', [host.isShell ? '.' : '/'])
     .option('-R, --recursive', 'everything below as well, one path a line, parents first')
     .option('-s, --stat', 'version, size, children and last change of each');
-  if (host.isShell) command.option('-w, --watch', 'tell when a child comes or goes, once');
+  if (host.isShell) command.option('-w, --watch', 'report when a child is created or deleted, once');
   addPastOptions(command, host);
   command
     .addHelpText(
@@ -52,7 +52,7 @@ async function list(context: Context, texts: readonly string[], options: Options
   const columns = columnsOf(options);
   const isPlain = report.isForPeople && options.stat !== true;
   const listing = isPlain ? null : await report.list(columns);
-  const tell = (listed: Listed): Promise<void> | undefined =>
+  const print = (listed: Listed): Promise<void> | undefined =>
     listing === null ? report.line(shown(listed, options)) : listing.add(listed);
   const paths = await expandPaths(context, client, texts);
   const survey = new Survey(context, client);
@@ -60,14 +60,14 @@ async function list(context: Context, texts: readonly string[], options: Options
     using progress = context.progress();
     for await (const visited of survey.walk(paths, progress)) {
       progress.clear();
-      await tell(visited);
+      await print(visited);
     }
   } else {
     for (const [index, path] of paths.entries()) {
       if (report.isForPeople && paths.length > 1) {
         await report.line(`${index === 0 ? '' : '\n'}${report.paint.bold(`${path}:`)}`);
       }
-      for await (const listed of childrenBelow(context, client, path, options)) await tell(listed);
+      for await (const listed of childrenBelow(context, client, path, options)) await print(listed);
     }
   }
   await listing?.end();

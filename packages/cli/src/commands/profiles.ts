@@ -19,8 +19,8 @@ export const profiles: DefineCommand = (command, host) => {
     .addHelpText('after', HOW_TO_MAKE_ONE)
     .action((names: string[], options: Options) =>
       host.run((context) => {
-        if (options.where === true) return tellFiles(context);
-        return options.check === true ? check(context, names) : tell(context, names);
+        if (options.where === true) return printFiles(context);
+        return options.check === true ? check(context, names) : print(context, names);
       }),
     );
 };
@@ -67,7 +67,7 @@ async function listed({ io }: Context, names: readonly string[]): Promise<readon
     .map((profile) => ({ profile, isDefault: profile.name === defaultName }));
 }
 
-async function tell(context: Context, names: readonly string[]): Promise<CommandExit> {
+async function print(context: Context, names: readonly string[]): Promise<CommandExit> {
   const { report } = context;
   const found = await listed(context, names);
   if (found.length === 0) {
@@ -113,7 +113,7 @@ function withoutSecret(text: string): string {
   return scheme === 'digest' || scheme === 'sasl' ? `${scheme}:${id}` : scheme;
 }
 
-async function tellFiles({ io, report }: Context): Promise<CommandExit> {
+async function printFiles({ io, report }: Context): Promise<CommandExit> {
   const { profilesFile } = await import('../connection/profiles-file.ts');
   const { path, secretsPath } = profilesFile(io.env);
   if (report.isForPeople) await report.line(`${path}\n${secretsPath}`);

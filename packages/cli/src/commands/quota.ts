@@ -94,7 +94,7 @@ async function show(context: Context, client: Client, paths: readonly string[]):
       if (!found.some((one) => one.path === governing.path)) found.push(governing);
     }
   }
-  await tell(context, found);
+  await print(context, found);
   if (report.isForPeople && paths.length === 0 && found.length === 0) context.note('there are no quotas');
   for (const path of missing) context.note(`there is no quota at ${path} or above it`);
   return missing.length > 0 ? CommandExit.no : CommandExit.ok;
@@ -116,7 +116,7 @@ async function setLimits(context: Context, client: Client, path: string, options
   await refuseNesting(context, client, path);
   const changed = await changeQuota(client, path, (limits) => ({ ...limits, ...given }), call);
   if (changed === null) context.note(`${path} has no limits, and so no quota`);
-  else await tell(context, [changed]);
+  else await print(context, [changed]);
   context.note('limits are kept by servers with enforceQuota=true in their zoo.cfg; others only count');
   return CommandExit.ok;
 }
@@ -159,8 +159,8 @@ async function removeLimits(
       chosen.length === 0 ? NO_LIMITS : { ...limits, ...Object.fromEntries(chosen.map((key) => [key, null])) },
     call,
   );
-  if (changed !== null) await tell(context, [changed]);
-  else if (!report.isForPeople) await tell(context, []);
+  if (changed !== null) await print(context, [changed]);
+  else if (!report.isForPeople) await print(context, []);
   return CommandExit.ok;
 }
 
@@ -197,7 +197,7 @@ function thePath(context: Context, words: readonly string[], action: string): st
   return context.resolve(word);
 }
 
-async function tell(context: Context, quotas: readonly Quota[]): Promise<void> {
+async function print(context: Context, quotas: readonly Quota[]): Promise<void> {
   const { report } = context;
   const shown = (usage: string, isOver: boolean): string => (isOver ? report.paint.bad(usage) : usage);
   const list = await report.list<Quota>([

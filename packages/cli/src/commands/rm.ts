@@ -13,7 +13,7 @@ import { CommandFailure, InvocationFailure } from '../run/command-failure.ts';
 import { confirm } from '../run/confirmation.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
-import { tellFailure } from '../run/tell-failure.ts';
+import { reportFailure } from '../run/report-failure.ts';
 import { describePartialDeletion } from '../tree/partial-deletion.ts';
 import { pipelined } from '../tree/pipelined.ts';
 import { refuseProtected } from '../tree/protection.ts';
@@ -116,7 +116,7 @@ async function deleteZnodes(
   await list?.end();
   const last = failures.pop();
   if (last === undefined) return CommandExit.ok;
-  if (!context.signal.aborted) for (const failure of failures) await tellFailure(failure, report, context.io);
+  if (!context.signal.aborted) for (const failure of failures) await reportFailure(failure, report, context.io);
   if (paths.length > 1) context.note(`deleted ${count(deleted)} of ${count(paths.length)} znodes`);
   throw last;
 }

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { tellMistakes } from '../help/mistake.ts';
+import { explainMistakes } from '../help/mistake.ts';
 import { examples } from '../run/command.ts';
 import { COMMANDS_HELP } from '../up/command.ts';
 import type { UpWords } from './up.ts';
 
 /** The commands that run servers: they have exit codes of their own, and no connection. */
 export function addServerCommands(program: Command, onEnd: (exitCode: number) => void): void {
-  tellMistakes(program.command('server'))
+  explainMistakes(program.command('server'))
     .summary('run one server in the foreground')
     .description('Run one server in the foreground.')
     .helpGroup('Servers:')
@@ -17,7 +17,7 @@ export function addServerCommands(program: Command, onEnd: (exitCode: number) =>
       const { serve } = await import('./server.ts');
       onEnd(await serve(words));
     });
-  tellMistakes(program.command('up'))
+  explainMistakes(program.command('up'))
     .summary('run an ensemble on this machine, for development')
     .description('Run an ensemble on this machine, for development.')
     .helpGroup('Servers:')

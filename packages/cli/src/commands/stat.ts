@@ -17,7 +17,7 @@ interface Options extends PastWords {
 /** `stat`: what the service knows about znodes besides their data. */
 export const stat: DefineCommand = (command, host) => {
   command.argument('<paths...>', 'znodes, or patterns such as "/app/*/config"');
-  if (host.isShell) command.option('-w, --watch', 'tell when one is created, changed or deleted, once');
+  if (host.isShell) command.option('-w, --watch', 'report when one is created, changed or deleted, once');
   addPastOptions(command, host);
   command
     .addHelpText(
@@ -30,7 +30,7 @@ export const stat: DefineCommand = (command, host) => {
       ]),
     )
     .action((texts: string[], options: Options) =>
-      host.run((context) => inPast(context, options, (past) => tellStats(past, texts, options))),
+      host.run((context) => inPast(context, options, (past) => printStats(past, texts, options))),
     );
 };
 
@@ -39,7 +39,7 @@ interface Found {
   readonly stat: Stat;
 }
 
-async function tellStats(context: Context, texts: readonly string[], options: Options): Promise<CommandExit> {
+async function printStats(context: Context, texts: readonly string[], options: Options): Promise<CommandExit> {
   const { report } = context;
   const client = await context.connect();
   const paths = await expandPaths(context, client, texts);

@@ -27,7 +27,7 @@ export const txn: DefineCommand = (command, host) => {
         'object a line: {"op": "set", "path": "/a", "data": "x", "version": 3}.',
     )
     .argument('[file]', 'the operations; standard input when it is - or missing')
-    .option('-n, --dry-run', 'only tell what would be sent')
+    .option('-n, --dry-run', 'only print what would be sent')
     .addHelpText(
       'after',
       examples([
@@ -43,7 +43,7 @@ export const txn: DefineCommand = (command, host) => {
 async function run(context: Context, file: string | undefined, { dryRun }: Options): Promise<CommandExit> {
   const operations = await readOperations(context, file);
   if (dryRun === true) {
-    await tell(
+    await print(
       context,
       operations.map((operation, i) => outcomeOf(operation, null, i)),
     );
@@ -52,7 +52,7 @@ async function run(context: Context, file: string | undefined, { dryRun }: Optio
   const client = await context.connect();
   try {
     const results = await makeTransaction(client, operations).commit(context.call);
-    await tell(
+    await print(
       context,
       operations.map((operation, i) => outcomeOf(operation, results[i], i)),
     );
@@ -93,7 +93,7 @@ function refusalOf(error: TransactionError, operations: readonly Operation[]): C
   return new CommandFailure(exitCode, `${origin}: ${message}; nothing was done`, error.cause);
 }
 
-async function tell({ report }: Context, outcomes: readonly Outcome[]): Promise<void> {
+async function print({ report }: Context, outcomes: readonly Outcome[]): Promise<void> {
   const list = await report.list(COLUMNS);
   for (const outcome of outcomes) await list.add(outcome);
   await list.end();

@@ -114,12 +114,12 @@ class UpRun {
 
   run(): Promise<number> {
     const { ids } = this.#ensemble;
-    this.#screen.tell(
+    this.#screen.print(
       `Meerkat ${MEERKAT_VERSION} (ZooKeeper ${ZOOKEEPER_VERSION}): an ensemble of ${ids.length} for development, data in ${this.#directory}`,
     );
     if (ids.length % 2 === 0) {
       const tolerated = ids.length / 2 - 1;
-      this.#screen.tell(
+      this.#screen.print(
         `of ${ids.length} servers only ${tolerated} may fail, as of ${ids.length - 1}: an odd number is better`,
       );
     }
@@ -132,7 +132,7 @@ class UpRun {
     this.#screen.update();
     if (this.#isGreeted || !this.#ensemble.isWhole) return;
     this.#isGreeted = true;
-    this.#screen.tell(`connect to ${this.#ensemble.connectString}${this.#tlsOptions}\n${COMMANDS_HELP}`);
+    this.#screen.print(`connect to ${this.#ensemble.connectString}${this.#tlsOptions}\n${COMMANDS_HELP}`);
   }
 
   /** How `meerkat` connects, where it takes more than the address. */
@@ -144,7 +144,7 @@ class UpRun {
 
   #onDied(id: number, reason: string): void {
     if (this.#isStopping) return;
-    this.#screen.tell(`server ${id} ${reason}`);
+    this.#screen.print(`server ${id} ${reason}`);
     // A configuration that cannot work from the start is not one that a server has died of.
     if (!this.#isGreeted) void this.#stop(ExitCode.unexpected);
   }
@@ -153,7 +153,7 @@ class UpRun {
     if (this.#isStopping) return;
     const command = parseUpCommand(line, this.#ensemble);
     if (command === null) this.#screen.update();
-    else if ('fault' in command) this.#screen.tell(command.fault);
+    else if ('fault' in command) this.#screen.print(command.fault);
     else await this.#carryOut(command);
   }
 
@@ -163,14 +163,14 @@ class UpRun {
         this.#screen.showAll();
         return;
       case 'help':
-        this.#screen.tell(COMMANDS_HELP);
+        this.#screen.print(COMMANDS_HELP);
         return;
       case 'quit':
         await this.#stop();
         return;
       case 'heal':
         this.#ensemble.heal();
-        this.#screen.tell('all servers reach each other');
+        this.#screen.print('all servers reach each other');
         return;
       case 'partition':
         this.#partition(command.groups);
@@ -187,33 +187,33 @@ class UpRun {
     this.#ensemble.partition(groups);
     const others = this.#ensemble.ids.filter((id) => !groups.flat().includes(id));
     const all = others.length === 0 ? groups : [...groups, others];
-    this.#screen.tell(`the network is cut: ${all.map((group) => group.join(' ')).join(' | ')}`);
+    this.#screen.print(`the network is cut: ${all.map((group) => group.join(' ')).join(' | ')}`);
   }
 
   async #carryOutOn(kind: 'kill' | 'pause' | 'resume' | 'restart', id: number): Promise<void> {
     const member = this.#ensemble.member(id);
     if (kind !== 'restart' && !member.isRunning) {
-      this.#screen.tell(`server ${id} is dead: "restart ${id}" starts it`);
+      this.#screen.print(`server ${id} is dead: "restart ${id}" starts it`);
       return;
     }
     switch (kind) {
       case 'kill':
         await member.kill();
-        this.#screen.tell(`server ${id} was killed`);
+        this.#screen.print(`server ${id} was killed`);
         return;
       case 'pause':
         member.pause();
-        this.#screen.tell(`server ${id} is paused: "resume ${id}" lets it continue`);
+        this.#screen.print(`server ${id} is paused: "resume ${id}" lets it continue`);
         return;
       case 'resume':
         member.resume();
-        this.#screen.tell(`server ${id} continues`);
+        this.#screen.print(`server ${id} continues`);
         return;
       case 'restart':
         await member.stop();
         if (this.#isStopping) return;
         member.start();
-        this.#screen.tell(`server ${id} starts`);
+        this.#screen.print(`server ${id} starts`);
         return;
     }
   }
@@ -226,10 +226,10 @@ class UpRun {
     }
     this.#isStopping = true;
     this.#screen.close();
-    this.#screen.tell('stopping all servers; again ends them at once');
+    this.#screen.print('stopping all servers; again ends them at once');
     await this.#ensemble.stop();
     this.#input.close();
-    this.#screen.tell('stopped');
+    this.#screen.print('stopped');
     this.#resolveEnd(exitCode);
   }
 }

@@ -19,7 +19,7 @@ const QUIET_MS = 500;
 export const wait: DefineCommand = (command, host) => {
   command
     .description(
-      'Wait until a znode is as it should be, and tell how it is then. Several conditions have to hold at the same time. ' +
+      'Wait until a znode is as it should be, and print how it is then. Several conditions have to hold at the same time. ' +
         'Continues through lost connections.',
     )
     .argument('<path>', 'the znode')
@@ -37,7 +37,7 @@ export const wait: DefineCommand = (command, host) => {
         ['meerkat wait /locks/deploy --gone --for 5m', 'at most five minutes'],
         ["meerkat wait /workers --children '>=3'", 'until three are there'],
         ['meerkat wait /app/state --value done', 'until it says exactly "done"'],
-        ["meerkat wait /app/state --value-matches '^(done|failed)$' -o json", 'and tell which'],
+        ["meerkat wait /app/state --value-matches '^(done|failed)$' -o json", 'and print which'],
       ]),
     )
     .action((path: string, options: Options) => host.run((context) => run(context, path, options)));
@@ -61,7 +61,7 @@ async function run(context: Context, text: string, options: Options): Promise<Co
     const state = await awaitState(client, path, conditions, signal, (seen) => {
       last = seen;
     });
-    await tell(context, path, state);
+    await print(context, path, state);
     return CommandExit.ok;
   } catch (error) {
     if (!limit.signal.aborted || context.signal.aborted) throw error;
@@ -73,7 +73,7 @@ async function run(context: Context, text: string, options: Options): Promise<Co
   }
 }
 
-async function tell({ report }: Context, path: string, state: ZnodeState): Promise<void> {
+async function print({ report }: Context, path: string, state: ZnodeState): Promise<void> {
   if (report.isForPeople) await report.line(`${path}: ${describeState(state)}`);
   else await report.one(state.data === null ? COLUMNS : [...COLUMNS, ...VALUE_COLUMNS], { path, ...state });
 }

@@ -20,7 +20,7 @@ export const watch: DefineCommand = (command, host) => {
   command
     .description(
       'Tell changes as they come, with what they did to the data, until Ctrl-C. Where a lost connection may have hidden ' +
-        'some, that is told, and what a comparison finds.',
+        'some, that is reported, and what a comparison finds.',
     )
     .argument('<path>', 'the znode; it need not be there yet')
     .option('-r, --recursive', 'everything below as well')
@@ -51,23 +51,23 @@ async function run(context: Context, text: string, options: Options): Promise<Co
   const signal = AbortSignal.any([context.signal, limit.signal]);
   await using sink = options.stats === true ? await makeChurnSink(context) : await makeChangeSink(context);
   const note = (line: string): void => sink.note(line);
-  using _ = tellLosses(client, note);
+  using _ = noteLosses(client, note);
   const feed = new ChangeFeed(client, path, {
     isRecursive: options.recursive === true,
     readsValues: options.values && options.stats !== true,
     signal,
     onReady: (znodes, isWhole, refused) => {
-      tellReady(note, path, options, znodes, isWhole);
-      tellRefused(note, refused);
+      noteReady(note, path, options, znodes, isWhole);
+      noteRefused(note, refused);
     },
   });
   const limitTimer = limitMs === null ? null : setTimeout(() => limit.abort(), limitMs);
-  let told = 0;
+  let reported = 0;
   try {
     for await (const change of feed.changes()) {
       await sink.add(change);
-      if (change.kind !== 'gap') told++;
-      if (told === countMax) return CommandExit.ok;
+      if (change.kind !== 'gap') reported++;
+      if (reported === countMax) return CommandExit.ok;
     }
   } catch (error) {
     // What was being read when the time was up.
@@ -76,7 +76,7 @@ async function run(context: Context, text: string, options: Options): Promise<Co
     if (limitTimer !== null) clearTimeout(limitTimer);
   }
   if (limit.signal.aborted && countMax !== null) {
-    throw new CommandFailure(CommandExit.timedOut, `${path}: ${told} of ${countMax} changes came within --for`);
+    throw new CommandFailure(CommandExit.timedOut, `${path}: ${reported} of ${countMax} changes came within --for`);
   }
   return CommandExit.ok;
 }
@@ -88,21 +88,22 @@ function parseCount(text: string | undefined): number | null {
   throw new InvocationFailure(`--count: expected a number from 1 on, found "${text}"`);
 }
 
-function tellReady(note: Note, path: string, options: Options, znodes: number, isWhole: boolean): void {
+function noteReady(note: Note, path: string, options: Options, znodes: number, isWhole: boolean): void {
   const what = options.recursive === true ? `${path} and everything below it` : path;
   const isRead = options.values && options.stats !== true;
   const missing = isRead && znodes === 0 ? '; there is no such znode yet' : '';
   note(`watching ${what}${missing}; Ctrl-C ends`);
-  if (!isWhole) note('there are too many znodes to keep all values: some changes will be told without what was before');
+  if (!isWhole)
+    note('there are too many znodes to keep all values: some changes will be reported without the value before');
 }
 
-function tellRefused(note: Note, refused: readonly string[]): void {
+function noteRefused(note: Note, refused: readonly string[]): void {
   if (refused.length === 0) return;
   const others = refused.length === 1 ? '' : ` and ${refused.length - 1} more`;
-  note(`${refused[0]}${others} may not be read: what changes there is not told; --auth gives credentials`);
+  note(`${refused[0]}${others} may not be read: changes there are not reported; --auth gives credentials`);
 }
 
-function tellLosses(client: Client, note: Note): Disposable {
+function noteLosses(client: Client, note: Note): Disposable {
   return client.onState(({ state, reason }) => {
     if (state === 'suspended') note(`no connection: ${reason}; trying to get back`);
     if (state === 'lost') note(`the session may be over: ${reason}; trying to get back`);

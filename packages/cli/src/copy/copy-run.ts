@@ -145,7 +145,7 @@ class CopyRun {
         }
       }
     } catch (error) {
-      this.#tellHowFar();
+      this.#reportProgress();
       throw error;
     }
   }
@@ -269,7 +269,7 @@ class CopyRun {
     return Object.values(this.#written).reduce((sum, number) => sum + number, 0);
   }
 
-  #tellHowFar(): void {
+  #reportProgress(): void {
     if (this.#writes === 0 && this.#isCertain) return;
     const { verb } = this.#job;
     const number = `${this.#isCertain ? '' : 'at least '}${count(this.#writes)}`;

@@ -20,7 +20,7 @@ export function addPolicyOptions(command: Command): Command {
     .option('--update', 'of two that differ, the one that was changed last stays')
     .option('--delete', 'delete what only the target has, so that it becomes a mirror; implies --overwrite')
     .option('-p, --parents', 'make missing ancestors of the target')
-    .option('--dry-run', 'only tell what would be done')
+    .option('--dry-run', 'only print what would be done')
     .option('-y, --yes', 'do not ask before anything is overwritten or deleted');
 }
 

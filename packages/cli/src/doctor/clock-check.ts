@@ -45,9 +45,9 @@ async function askDate(
   }
   const timeMs = Date.parse(date ?? '');
   if (Number.isNaN(timeMs)) return null;
-  const heardMs = Date.now();
+  const receivedMs = Date.now();
   // The header has lost up to a second.
-  return { name, offsetMs: timeMs + 500 - (sentMs + heardMs) / 2, doubtMs: 500 + (heardMs - sentMs) / 2 };
+  return { name, offsetMs: timeMs + 500 - (sentMs + receivedMs) / 2, doubtMs: 500 + (receivedMs - sentMs) / 2 };
 }
 
 /** Compares the clocks of the servers, and with that of this machine. */

@@ -13,7 +13,7 @@ export class SessionHistory {
   #stalls: { readonly line: LogLine; readonly ms: number }[] = [];
   /** What the client itself says. */
   #clientStalled: { readonly line: LogLine; readonly ms: number } | null = null;
-  #clientUnheard: LogLine | null = null;
+  #clientSilent: LogLine | null = null;
   #closedUnder: LogLine | null = null;
 
   constructor(sessionId: bigint) {
@@ -46,7 +46,7 @@ export class SessionHistory {
       const ms = Number(silence[1]);
       const timeoutMs = this.#expired?.timeoutMs ?? Number.POSITIVE_INFINITY;
       if (ms >= timeoutMs) this.#clientStalled = { line, ms };
-      else this.#clientUnheard = line;
+      else this.#clientSilent = line;
       return;
     }
     // It noticed nothing before the server had closed the connection of the dead session.
@@ -58,36 +58,37 @@ export class SessionHistory {
         text,
       )
     )
-      this.#clientUnheard ??= line;
+      this.#clientSilent ??= line;
   }
 
   /** The cause, as far as the logs show it. */
   conclude(): Finding {
     const where = `0x${this.#digits}`;
-    const told = (fault: FaultName, found: string): Finding => ({ fault, where, found });
+    const finding = (fault: FaultName, found: string): Finding => ({ fault, where, found });
     if (this.#expired === null) {
-      if (this.#closed !== null) return told('session-closed', quote(this.#closed));
-      return told('session-not-found', 'no line of the logs tells of its end');
+      if (this.#closed !== null) return finding('session-closed', quote(this.#closed));
+      return finding('session-not-found', 'no line of the logs reports its end');
     }
     const { line, timeoutMs } = this.#expired;
     const expired = quote(line);
     if (this.#clientStalled !== null) {
-      return told('session-expired-client-stalled', `${expired}; the client: ${quote(this.#clientStalled.line)}`);
+      return finding('session-expired-client-stalled', `${expired}; the client: ${quote(this.#clientStalled.line)}`);
     }
     const stall = this.#stalls.find(({ ms, line: { timeMs } }) => isNear(timeMs, line.timeMs, timeoutMs + ms));
-    if (stall !== undefined) return told('session-expired-server-stalled', `${expired}; ${quote(stall.line)}`);
-    if (this.#clientUnheard !== null) {
-      return told('session-expired-network', `${expired}; the client: ${quote(this.#clientUnheard)}`);
+    if (stall !== undefined) return finding('session-expired-server-stalled', `${expired}; ${quote(stall.line)}`);
+    if (this.#clientSilent !== null) {
+      return finding('session-expired-network', `${expired}; the client: ${quote(this.#clientSilent)}`);
     }
     if (this.#closedUnder !== null) {
-      return told(
+      return finding(
         'session-expired-client-stalled',
         `${expired}; the client first noticed: ${quote(this.#closedUnder)}`,
       );
     }
     const isGone = this.#left !== null && isNear(this.#left.timeMs, line.timeMs, 2 * timeoutMs + GRACE_MS);
-    if (isGone && this.#left !== null) return told('session-expired-client-gone', `${quote(this.#left)}; ${expired}`);
-    return told('session-expired-silence', `${expired}; nothing tells that its connection ended before`);
+    if (isGone && this.#left !== null)
+      return finding('session-expired-client-gone', `${quote(this.#left)}; ${expired}`);
+    return finding('session-expired-silence', `${expired}; nothing shows that its connection ended before`);
   }
 
   #concerns(text: string): boolean {

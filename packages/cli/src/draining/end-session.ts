@@ -114,18 +114,18 @@ function someOf({ ephemerals, paths }: FoundSession): string {
 
 /** The client that has it, where servers report it. */
 async function clientOf(context: Context, session: string): Promise<ConnectionLine | null> {
-  const lines = await tell(context, 'cons', parseConnections);
+  const lines = await collect(context, 'cons', parseConnections);
   return lines?.find((line) => line.session === session) ?? null;
 }
 
 /** Paths that it watches at its server; null: not every server reports them. */
 async function watchesOf(context: Context, session: string): Promise<number | null> {
-  const held = await tell(context, 'wchc', parseHeld, true);
+  const held = await collect(context, 'wchc', parseHeld, true);
   return held?.filter((one) => one.session === session).length ?? null;
 }
 
 /** What the servers say to a word; one that says nothing is left out, or there is no answer. */
-async function tell<T>(
+async function collect<T>(
   context: Context,
   word: string,
   parse: (server: string, text: string) => readonly T[],
@@ -139,8 +139,8 @@ async function tell<T>(
       throw error;
     }
   });
-  const told = await Promise.all(answers);
-  return needsAll && told.includes(null) ? null : told.flatMap((lines) => lines ?? []);
+  const answered = await Promise.all(answers);
+  return needsAll && answered.includes(null) ? null : answered.flatMap((lines) => lines ?? []);
 }
 
 function failureOf(session: string, { kind, message }: NotEnded): CommandFailure {

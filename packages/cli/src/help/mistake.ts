@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 
 /** Reports usage errors of this command in our format. Not inherited: a parent would show its own usage. */
-export function tellMistakes(command: Command): Command {
+export function explainMistakes(command: Command): Command {
   return command.configureOutput({ outputError: (message, write) => write(describeMistake(command, message)) });
 }
 

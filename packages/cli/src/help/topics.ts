@@ -5,7 +5,7 @@ import { Paint } from '../output/paint.ts';
 import { CommandExit, EXIT_MEANINGS } from '../run/exit-code.ts';
 import { PROCESS_IO } from '../run/io.ts';
 import { optionGroups, section } from './layout.ts';
-import { tellMistakes } from './mistake.ts';
+import { explainMistakes } from './mistake.ts';
 
 /** At the end of the help of a command that talks to a service. */
 export const COMMON_OPTIONS_LINE =
@@ -13,7 +13,7 @@ export const COMMON_OPTIONS_LINE =
 
 /** `meerkat help [topic]`. Commands that it names must be defined before it is run. */
 export function addHelpCommand(program: Command): void {
-  tellMistakes(program.command('help'))
+  explainMistakes(program.command('help'))
     .summary('explain a command, the options of all, output or exit codes')
     .description(
       'Explain a command, the options that all commands have, output formats, exit codes, or what doctor finds.',

@@ -74,9 +74,9 @@ describe('what migrate check tells of logs and snapshots of Apache’s', () => {
 
 test('the memory that is foretold is no less than what docs/operations.md tells, and a fifth more at most', () => {
   const page = readFileSync(new URL('../../../../docs/operations.md', import.meta.url), 'utf8');
-  const told =
+  const reported =
     /sum of (\d+) MB, \d+ to (\d+) bytes a znode \((\d+) bytes of data, path of (\d+)\) and \d+ to (\d+) bytes/;
-  const [, process, znode, data, path, watch] = (told.exec(page) ?? []).map(Number) as [number, ...number[]];
+  const [, process, znode, data, path, watch] = (reported.exec(page) ?? []).map(Number) as [number, ...number[]];
   const million = 1_000_000;
   const size = { znodes: million, data: million * (data! + path!), watches: million };
   const expected = process! + (million * (znode! + watch!)) / 2 ** 20;

@@ -36,7 +36,7 @@ export async function checkServers(
 
 function describeServer({ server: { name }, version, role, problem }: ServerState): MigrationNote[] {
   if (problem !== null) return [{ level: 'stop', where: name, text: problem }];
-  if (version === null) return [{ level: 'stop', where: name, text: 'it does not tell its version' }];
+  if (version === null) return [{ level: 'stop', where: name, text: 'its version is unknown' }];
   const text = `${version}, ${role}`;
   if (version.includes('meerkat')) return [{ level: 'fact', where: name, text: `${text}: it is replaced already` }];
   const [, major = '0', minor = '0'] = /^(\d+)\.(\d+)/.exec(version) ?? [];

@@ -9,7 +9,7 @@ import { CommandExit } from './exit-code.ts';
 import { Interruption } from './interruption.ts';
 import { type Io, writeAll } from './io.ts';
 import { ProcessContext } from './process-context.ts';
-import { isAbortion, tellFailure } from './tell-failure.ts';
+import { isAbortion, reportFailure } from './report-failure.ts';
 
 /** Runs one command as this process, and knows the code to exit with afterwards. */
 export class ProcessHost implements CommandHost {
@@ -34,25 +34,25 @@ export class ProcessHost implements CommandHost {
       await using context = new ProcessContext(this.#io, report, words, interruption.signal);
       this.exitCode = await work(context);
     } catch (error) {
-      this.exitCode = await this.#tell(error, report, interruption);
+      this.exitCode = await this.#report(error, report, interruption);
     }
     // The last write may have failed, and not be reported yet.
     await new Promise((resolve) => setImmediate(resolve));
     if (interruption.outputError !== null) {
-      await tellFailure(fileFailure('cannot write the output', interruption.outputError), report, this.#io);
+      await reportFailure(fileFailure('cannot write the output', interruption.outputError), report, this.#io);
     }
     // What was asked to end has not done all of its work, however well it took it.
     this.exitCode = interruption.exitCode ?? this.exitCode;
   }
 
-  async #tell(error: unknown, report: Report, interruption: Interruption): Promise<number> {
+  async #report(error: unknown, report: Report, interruption: Interruption): Promise<number> {
     const { exitCode } = interruption;
     if (exitCode === CommandExit.pipeClosed || exitCode === CommandExit.file) return exitCode;
     if (exitCode !== null && isAbortion(error)) {
       if (report.isForPeople) await writeAll(this.#io.stderr, 'meerkat: interrupted\n');
       return exitCode;
     }
-    await tellFailure(error, report, this.#io);
+    await reportFailure(error, report, this.#io);
     const { explainFailure } = await import('./failure.ts');
     return explainFailure(error).exitCode;
   }

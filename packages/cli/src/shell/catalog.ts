@@ -38,7 +38,7 @@ const OWN: readonly ShellCatalogEntry[] = [
   },
   {
     name: 'getAcl',
-    summary: 'tell who may do what with a znode',
+    summary: 'show who may do what with a znode',
     group: ZOOKEEPER,
     load: async () => (await import('./zkcli/get-acl.ts')).getAcl,
   },
@@ -56,7 +56,7 @@ const OWN: readonly ShellCatalogEntry[] = [
   },
   {
     name: 'whoami',
-    summary: 'tell as whom the server knows this session',
+    summary: 'show as whom the server knows this session',
     group: ZOOKEEPER,
     load: async () => (await import('./zkcli/whoami.ts')).whoAmI,
   },
@@ -68,7 +68,7 @@ const OWN: readonly ShellCatalogEntry[] = [
   },
   {
     name: 'listquota',
-    summary: 'tell the limits of a path, and what is used',
+    summary: 'show the limits of a path, and what is used',
     group: ZOOKEEPER,
     load: async () => (await import('./zkcli/listquota.ts')).listQuota,
   },
@@ -80,7 +80,7 @@ const OWN: readonly ShellCatalogEntry[] = [
   },
   {
     name: 'addWatch',
-    summary: 'tell every change of a znode, and of those below it',
+    summary: 'print every change of a znode, and of those below it',
     group: ZOOKEEPER,
     load: async () => (await import('./zkcli/add-watch.ts')).addWatch,
   },
@@ -104,7 +104,7 @@ const OWN: readonly ShellCatalogEntry[] = [
   },
   {
     name: 'config',
-    summary: 'tell the members of the ensemble',
+    summary: 'show the members of the ensemble',
     group: ZOOKEEPER,
     load: async () => (await import('./zkcli/config.ts')).config,
   },
@@ -116,7 +116,7 @@ const OWN: readonly ShellCatalogEntry[] = [
   },
   {
     name: 'version',
-    summary: 'tell the version of this program',
+    summary: 'print the version of this program',
     group: ZOOKEEPER,
     load: async () => (await import('./zkcli/version.ts')).version,
   },
@@ -128,7 +128,7 @@ const OWN: readonly ShellCatalogEntry[] = [
   },
   {
     name: 'pwd',
-    summary: 'tell the current znode',
+    summary: 'print the current znode',
     group: SHELL,
     load: async () => (await import('./control/cd.ts')).pwd,
   },

@@ -58,7 +58,7 @@ class InteractiveRun {
     using editor = new LineEditor(shell.io, this.#stdin, this.#historyFile.read(), (line) => completer.complete(line));
     const end = (): void => editor[Symbol.dispose]();
     this.#signal.addEventListener('abort', end, { once: true });
-    shell.tell = (text) => editor.tell(text);
+    shell.notify = (text) => editor.notify(text);
     /** The lines of a command that continues; null between commands. */
     let open: { readonly text: string; readonly missing: Missing } | null = null;
     const prompt = (): string => {
@@ -79,7 +79,7 @@ class InteractiveRun {
         if (isEmpty && hasInterrupted) break;
         hasInterrupted = isEmpty;
         open = null;
-        if (isEmpty) editor.tell(this.#paint.dim('Ctrl-C once more, or Ctrl-D, leaves'));
+        if (isEmpty) editor.notify(this.#paint.dim('Ctrl-C once more, or Ctrl-D, leaves'));
         continue;
       }
       hasInterrupted = false;
@@ -124,7 +124,7 @@ class InteractiveRun {
       try {
         const exitCode = await interrupt.race(this.#shell.run(words, '', interrupt.signal));
         this.#exitCode = exitCode ?? CommandExit.interrupted;
-        if (exitCode === null) this.#shell.tell(this.#paint.notable('the command does not end; it was left behind'));
+        if (exitCode === null) this.#shell.notify(this.#paint.notable('the command does not end; it was left behind'));
       } finally {
         interrupt[Symbol.dispose]();
         this.#terminalInput[Symbol.dispose]();

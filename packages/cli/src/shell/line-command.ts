@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { HELP_LAYOUT } from '../help/layout.ts';
-import { tellMistakes } from '../help/mistake.ts';
+import { explainMistakes } from '../help/mistake.ts';
 import type { Io } from '../run/io.ts';
 import type { ShellCatalogEntry, ShellCommandHost } from './shell-command.ts';
 
@@ -34,7 +34,7 @@ export async function defineLine(
       ...HELP_LAYOUT,
       commandUsage: (command) => `${command.name()} ${command.usage()}`,
     });
-  const command = tellMistakes(program.command(entry.name))
+  const command = explainMistakes(program.command(entry.name))
     .summary(entry.summary)
     .description(`${entry.summary[0]?.toUpperCase()}${entry.summary.slice(1)}.`)
     .exitOverride();

@@ -98,7 +98,7 @@ export class LineEditor implements Disposable {
   }
 
   /** Prints a line, above the one that is being typed. */
-  tell(text: string): void {
+  notify(text: string): void {
     const { stdout } = this.#io;
     if (this.#waiting === null) {
       stdout.write(`${text}\n`);

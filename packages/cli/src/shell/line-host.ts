@@ -8,7 +8,7 @@ import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { explainFailure } from '../run/failure.ts';
 import { writeAll } from '../run/io.ts';
-import { isAbortion, tellFailure } from '../run/tell-failure.ts';
+import { isAbortion, reportFailure } from '../run/report-failure.ts';
 import type { ShellCommandHost, ShellState } from './shell-command.ts';
 import { ShellContext } from './shell-context.ts';
 
@@ -52,7 +52,7 @@ export class LineHost implements ShellCommandHost {
       }
       const { exitCode, message } = explainFailure(error);
       this.exitCode = exitCode;
-      if (!report.isForPeople) return tellFailure(error, report, io);
+      if (!report.isForPeople) return reportFailure(error, report, io);
       const paint = Paint.for(io.stderr, io, words.color !== false);
       await writeAll(io.stderr, `${this.#place.prefix}${paint.bad(inShellWords(message))}${zkCliWords(error)}\n`);
     }

@@ -28,7 +28,7 @@ export class Shell implements ShellState, AsyncDisposable {
   readonly watches: WatchList;
   readonly lines: string[] = [];
   /** Prints a line that no command prints: an event, a change of the connection. The terminal replaces it. */
-  tell: (text: string) => void;
+  notify: (text: string) => void;
   onChange: () => void = () => {};
   currentPath = '/';
   previousPath = '/';
@@ -43,9 +43,9 @@ export class Shell implements ShellState, AsyncDisposable {
     this.commands = new ShellCatalog(catalog);
     this.words = words;
     this.#paint = Paint.for(io.stdout, io, words.color !== false);
-    this.tell = (text) => void writeAll(io.stdout, `${text}\n`);
+    this.notify = (text) => void writeAll(io.stdout, `${text}\n`);
     this.session = new ShellSession(io, words, (change) => this.#onState(change));
-    this.watches = new WatchList(this.#paint, (text) => this.tell(text));
+    this.watches = new WatchList(this.#paint, (text) => this.notify(text));
   }
 
   async run(words: readonly string[], prefix: string, signal: AbortSignal): Promise<number> {
@@ -87,7 +87,7 @@ export class Shell implements ShellState, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.tell = () => {};
+    this.notify = () => {};
     this.onChange = () => {};
     const others = await Promise.allSettled(this.#others.values());
     await Promise.all([
@@ -102,7 +102,7 @@ export class Shell implements ShellState, AsyncDisposable {
     const text = describeChange(change, this.session.server);
     if (text !== null && this.words.quiet !== true) {
       const isGood = change.state === 'connected' && change.sameSession;
-      this.tell(isGood ? this.#paint.good(text) : this.#paint.bad(text));
+      this.notify(isGood ? this.#paint.good(text) : this.#paint.bad(text));
     }
     this.onChange();
   }
@@ -127,7 +127,7 @@ function describeChange(
       return sameSession
         ? `connected to ${server} again, with the same session: its ephemeral znodes are there, its watches are set`
         : `connected to ${server} with a new session ${hex(sessionId)}: ephemeral znodes of the old one are gone; ` +
-            'watches are set again, and changes in between may not have been told';
+            'watches are set again, and changes in between may not have been reported';
     case 'auth-failed':
       return `${reason}: the session is over; the next command opens another, without these credentials`;
     case 'connecting':

@@ -11,16 +11,16 @@ export interface LastingWatch {
 
 /** The watches left by commands of the shell, and their output. */
 export class WatchList {
-  readonly #tell: (text: string) => void;
+  readonly #notify: (text: string) => void;
   readonly #paint: Paint;
   #lasting: LastingWatch[] = [];
   /** `printwatches`. */
   isPrinting = true;
 
-  /** @param tell prints a line of text; may be called at any time */
-  constructor(paint: Paint, tell: (text: string) => void) {
+  /** @param notify prints a line of text; may be called at any time */
+  constructor(paint: Paint, notify: (text: string) => void) {
     this.#paint = paint;
-    this.#tell = tell;
+    this.#notify = notify;
   }
 
   get lasting(): readonly LastingWatch[] {
@@ -60,8 +60,8 @@ export class WatchList {
       for await (const event of stream) {
         if (event.type !== 'gap') this.#print(event);
         else if (this.isPrinting) {
-          this.#tell(
-            this.#paint.notable(`the watch on ${path} is set again; changes in between may not have been told`),
+          this.#notify(
+            this.#paint.notable(`the watch on ${path} is set again; changes in between may not have been reported`),
           );
         }
       }
@@ -73,7 +73,7 @@ export class WatchList {
   }
 
   #print(event: WatchEvent): void {
-    if (this.isPrinting) this.#tell(this.#paint.notable(describeEvent(event)));
+    if (this.isPrinting) this.#notify(this.#paint.notable(describeEvent(event)));
   }
 }
 

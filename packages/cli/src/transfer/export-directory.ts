@@ -35,8 +35,9 @@ export class DirectoryWriter {
   /** @throws CommandFailure when the directory has something in it */
   constructor(directory: string, root: string, origin: ExportOrigin | null, withAcl: boolean) {
     this.#directory = directory;
-    const told = origin === null ? {} : { source: origin.source, zxid: hex(origin.zxid), time: isoTime(origin.timeMs) };
-    this.#header = { meerkatExport: EXPORT_VERSION, root, ...(withAcl ? {} : { acl: false }), ...told };
+    const sourceFields =
+      origin === null ? {} : { source: origin.source, zxid: hex(origin.zxid), time: isoTime(origin.timeMs) };
+    this.#header = { meerkatExport: EXPORT_VERSION, root, ...(withAcl ? {} : { acl: false }), ...sourceFields };
     attempt(`cannot write to the directory ${directory}`, () => {
       makeDirectory(directory);
       if (readdirSync(directory).length > 0) {

@@ -36,8 +36,9 @@ export interface ExportOrigin {
 
 /** @param origin null when nothing may stand in the file that another time would be another */
 export function headerLine(root: string, origin: ExportOrigin | null): string {
-  const told = origin === null ? {} : { source: origin.source, zxid: hex(origin.zxid), time: isoTime(origin.timeMs) };
-  return JSON.stringify({ meerkatExport: EXPORT_VERSION, root, ...told });
+  const sourceFields =
+    origin === null ? {} : { source: origin.source, zxid: hex(origin.zxid), time: isoTime(origin.timeMs) };
+  return JSON.stringify({ meerkatExport: EXPORT_VERSION, root, ...sourceFields });
 }
 
 export function endLine(znodes: number, zxid: bigint | null): string {

@@ -3,7 +3,7 @@ import { CommandFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { explainFailure } from '../run/failure.ts';
-import { tellFailure } from '../run/tell-failure.ts';
+import { reportFailure } from '../run/report-failure.ts';
 import { pipelined } from './pipelined.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function eachZnode<T>(
   context: Context,
   paths: readonly string[],
   read: (path: string) => Promise<T>,
-  tell: (found: T) => Promise<void> | undefined,
+  onFound: (found: T) => Promise<void> | undefined,
 ): Promise<CommandExit> {
   let exitCode: CommandExit = CommandExit.ok;
   const attempt = async (path: string): Promise<Attempt<T>> => {
@@ -29,10 +29,10 @@ export async function eachZnode<T>(
   };
   for await (const result of pipelined(paths, attempt)) {
     if ('found' in result) {
-      await tell(result.found);
+      await onFound(result.found);
       continue;
     }
-    await tellFailure(result.error, context.report, context.io);
+    await reportFailure(result.error, context.report, context.io);
     if (exitCode === CommandExit.ok) exitCode = explainFailure(result.error).exitCode;
   }
   return exitCode;

@@ -66,13 +66,13 @@ describe('a walk', () => {
     await client.create('/walk');
     await client.create('/walk/open');
     await client.create('/walk/shut', '', { acl: [{ perms: 31, scheme: 'digest', id: 'bob:x' }] });
-    const told: string[] = [];
+    const reported: string[] = [];
     const walk = walkTree(client, ['/walk', '/nowhere', '/app/web'], {
-      onMissing: ({ path }) => told.push(`missing ${path}`),
-      onRefused: (path, depth) => told.push(`refused ${path} ${depth}`),
+      onMissing: ({ path }) => reported.push(`missing ${path}`),
+      onRefused: (path, depth) => reported.push(`refused ${path} ${depth}`),
     });
-    for await (const { path, depth } of walk) told.push(`${path} ${depth}`);
-    expect(told).toEqual([
+    for await (const { path, depth } of walk) reported.push(`${path} ${depth}`);
+    expect(reported).toEqual([
       '/walk 0',
       '/walk/open 1',
       'refused /walk/shut 1',

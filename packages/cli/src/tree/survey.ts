@@ -5,7 +5,7 @@ import { CommandFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { explainFailure } from '../run/failure.ts';
-import { tellFailure } from '../run/tell-failure.ts';
+import { reportFailure } from '../run/report-failure.ts';
 import { type Visited, type WalkOptions, walkTree } from './tree-walk.ts';
 
 const REFUSED_NAMED_MAX = 3;
@@ -78,7 +78,7 @@ export class Survey {
   }
 
   async #fail(error: Error): Promise<void> {
-    await tellFailure(error, this.#context.report, this.#context.io);
+    await reportFailure(error, this.#context.report, this.#context.io);
     if (this.#exitCode === CommandExit.ok) this.#exitCode = explainFailure(error).exitCode;
   }
 }

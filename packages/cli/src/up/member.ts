@@ -34,7 +34,7 @@ export async function runMember([file = '', cuts = '']: readonly string[]): Prom
   });
   process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 
-  function tellStatus({ view }: RunningServer, last: string): string {
+  function printStatus({ view }: RunningServer, last: string): string {
     const status: MemberStatus = {
       role: view.ensemble?.role ?? 'looking',
       isServing: view.isServing,
@@ -52,7 +52,7 @@ export async function runMember([file = '', cuts = '']: readonly string[]): Prom
     (server) => {
       let last = '';
       setInterval(() => {
-        last = tellStatus(server, last);
+        last = printStatus(server, last);
       }, STATUS_MS);
     },
     {

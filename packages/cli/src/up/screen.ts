@@ -5,7 +5,7 @@ import type { MemberStatus } from './messages.ts';
 /** Where messages and the state of all servers are shown. */
 export interface Screen {
   /** Something has happened that stays to be read. */
-  tell(message: string): void;
+  print(message: string): void;
   /** Servers do something else than before. */
   update(): void;
   /** The state of all servers, on request. */
@@ -24,7 +24,7 @@ export class LineScreen implements Screen {
     this.#write = write;
   }
 
-  tell(message: string): void {
+  print(message: string): void {
     this.#write(`${message}\n`);
   }
 
@@ -71,7 +71,7 @@ export class TerminalScreen implements Screen {
     });
   }
 
-  tell(message: string): void {
+  print(message: string): void {
     this.#draw(`${message}\n`);
   }
 

@@ -72,9 +72,9 @@ test('a difference is told exactly when there is one', () => {
   );
   fc.assert(
     fc.property(value, value, (a, b) => {
-      const told = diffValues(a, b, PLAIN);
-      expect(told === null).toBe(Buffer.compare(a, b) === 0);
-      expect(told).not.toBe('');
+      const shown = diffValues(a, b, PLAIN);
+      expect(shown === null).toBe(Buffer.compare(a, b) === 0);
+      expect(shown).not.toBe('');
     }),
   );
 });

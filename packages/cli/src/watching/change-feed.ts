@@ -64,7 +64,7 @@ export class ChangeFeed {
           last = batch.length < BATCH_MAX ? stream.take() : null;
         }
         if (batch.length === 0 && last === null) break;
-        yield* this.#tell(batch);
+        yield* this.#toChanges(batch);
         if (last?.type !== 'gap') continue;
         yield gapChange(last, this.#path, Date.now());
         yield* this.#look();
@@ -74,11 +74,11 @@ export class ChangeFeed {
     for await (const _ of stream);
   }
 
-  async *#tell(events: readonly WatchEvent[]): AsyncGenerator<Change, void, undefined> {
+  async *#toChanges(events: readonly WatchEvent[]): AsyncGenerator<Change, void, undefined> {
     const timeMs = Date.now();
     if (!this.#options.readsValues) {
       for (const event of events) {
-        if (event.type === 'children') yield await this.#tellChildren(event, timeMs);
+        if (event.type === 'children') yield await this.#toChildrenChange(event, timeMs);
         else yield plainChange(event, timeMs);
       }
       return;
@@ -94,7 +94,7 @@ export class ChangeFeed {
     for (const [i, event] of events.entries()) {
       const { path, type } = event;
       const before = this.#picture.get(path);
-      if (type === 'children') yield await this.#tellChildren(event, timeMs);
+      if (type === 'children') yield await this.#toChildrenChange(event, timeMs);
       else if (type === 'deleted') {
         this.#picture.remove(path);
         yield deletion(event, timeMs, before);
@@ -122,7 +122,7 @@ export class ChangeFeed {
     }
   }
 
-  async #tellChildren(event: WatchEvent, timeMs: number): Promise<Change> {
+  async #toChildrenChange(event: WatchEvent, timeMs: number): Promise<Change> {
     const before = this.#children;
     const after = await this.#readChildren();
     if (after === null) return plainChange(event, timeMs, 'passed');

@@ -89,7 +89,7 @@ function differenceOf(change: Change, paint: Paint, diff: typeof diffValues): re
 function describeGap({ reason, missed }: Change): string {
   switch (reason) {
     case 'overflow':
-      return `changes came faster than they could be told; ${missed === null ? 'some' : count(missed)} are missing here`;
+      return `changes came faster than they could be printed; ${missed === null ? 'some' : count(missed)} are missing here`;
     case 'new-session':
       return 'the session was lost and there is a new one; changes may be missing here';
     default:

@@ -33,7 +33,7 @@ describe('a recursive delete', () => {
     plant(service);
     service.put('/b');
     const progress: DeleteProgress[] = [];
-    expect(await remove('/a', { onProgress: (told) => progress.push(told) })).toBe(13);
+    expect(await remove('/a', { onProgress: (countSoFar) => progress.push(countSoFar) })).toBe(13);
     expect(service.paths).toEqual(['/b']);
     expect(progress).toHaveLength(14);
     expect(progress.at(0)).toEqual({ deleted: 0, found: 13 });

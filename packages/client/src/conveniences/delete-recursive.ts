@@ -72,7 +72,7 @@ class Deletion {
       const paths = await this.#findAll(path, pass);
       if (paths.length === 0) return this.#deleted;
       this.#found = this.#deleted + paths.length;
-      this.#tell();
+      this.#reportProgress();
       const refusal = await this.#deleteAll(paths);
       if (refusal === null) return this.#deleted;
       if (pass >= ATTEMPTS_MAX) throw refusal;
@@ -145,10 +145,10 @@ class Deletion {
       }
     }
     this.#deleted++;
-    this.#tell();
+    this.#reportProgress();
   }
 
-  #tell(): void {
+  #reportProgress(): void {
     this.#onProgress?.({ deleted: this.#deleted, found: this.#found });
   }
 

@@ -16,7 +16,7 @@ describe('traceRequest', () => {
   });
 
   test('a successful request is reported from start to end, as one object', async () => {
-    const { told, traces } = listen();
+    const { messages, traces } = listen();
     const session = { server: null, lastZxid: 7 };
     const server = { host: 'zk1', port: 2181, address: '10.0.0.1' };
 
@@ -26,19 +26,19 @@ describe('traceRequest', () => {
     });
 
     expect(result).toBe('data');
-    expect(told).toEqual(['start', 'end', 'asyncStart', 'asyncEnd']);
+    expect(messages).toEqual(['start', 'end', 'asyncStart', 'asyncEnd']);
     expect(new Set(traces).size).toBe(1);
     expect(traces[0]).toEqual({ operation: 'get', path: '/a', server, zxid: 9n, result: 'data' });
   });
 
   test('a failed request is reported with its error, and rejects with it', async () => {
-    const { told, traces } = listen();
+    const { messages, traces } = listen();
     const error = new NoNodeError(ABOUT);
 
     const made = traceRequest(ABOUT, { server: null, lastZxid: 0 }, () => Promise.reject(error));
 
     await expect(made).rejects.toBe(error);
-    expect(told).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd']);
+    expect(messages).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd']);
     expect(traces[0]?.error).toBe(error);
   });
 
@@ -59,14 +59,14 @@ describe('a client', () => {
   test('reports each request, also linearizable ones, with the server and the zxid', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
-    const { told, traces } = listen();
+    const { messages, traces } = listen();
 
     await client.create('/a', 'x');
     await client.get('/a', { read: 'linearizable' });
     await client.exists('/nowhere');
     await client.set('/nowhere', 'x').catch(() => undefined);
 
-    const ends = traces.filter((_trace, i) => told[i] === 'asyncEnd');
+    const ends = traces.filter((_trace, i) => messages[i] === 'asyncEnd');
     expect(ends).toMatchObject([
       { operation: 'create', path: '/a', server: { port: server.port }, result: { path: '/a' } },
       { operation: 'get', path: '/a', result: { data: Uint8Array.from(Buffer.from('x')) } },
@@ -96,18 +96,18 @@ afterEach(() => {
   for (const end of ends.splice(0)) end();
 });
 
-interface Heard {
+interface Recorded {
   /** Names of the events, and their messages. */
-  readonly told: string[];
+  readonly messages: string[];
   readonly traces: RequestTrace[];
 }
 
 /** Subscribes by channel name only. */
-function listen(): Heard {
-  const heard: Heard = { told: [], traces: [] };
+function listen(): Recorded {
+  const recorded: Recorded = { messages: [], traces: [] };
   const note = (name: string) => (message: object) => {
-    heard.told.push(name);
-    heard.traces.push(message as RequestTrace);
+    recorded.messages.push(name);
+    recorded.traces.push(message as RequestTrace);
   };
   const handlers = {
     start: note('start'),
@@ -119,5 +119,5 @@ function listen(): Heard {
   const requests = tracingChannel('meerkat.client.request');
   requests.subscribe(handlers);
   ends.push(() => requests.unsubscribe(handlers));
-  return heard;
+  return recorded;
 }

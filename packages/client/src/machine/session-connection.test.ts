@@ -76,9 +76,9 @@ describe('connecting', () => {
     shaking.session.start();
     shaking.open();
     shaking.session.abandon('enough');
-    const told = [resolving, dialling, shaking].map(({ attempts }) => attempts);
+    const counts = [resolving, dialling, shaking].map(({ attempts }) => attempts);
     const attempt = { host: 'one', port: 2181, address: '10.0.0.1', failure: 'timed-out' };
-    expect(told).toEqual([
+    expect(counts).toEqual([
       [{ ...attempt, address: null, detail: 'no answer of the name service until the search was stopped' }],
       [{ ...attempt, detail: 'no connection until the search was stopped' }],
       [{ ...attempt, detail: 'no answer to the connect request until the search was stopped' }],

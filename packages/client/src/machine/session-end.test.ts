@@ -237,13 +237,13 @@ describe('the end', () => {
     world.receive(dataReply(1, 8));
     const read = world.submit(GET_A);
     let failure: unknown;
-    world.session.calls.addCredentials('digest', new Uint8Array(1), (told) => {
-      failure = told;
+    world.session.calls.addCredentials('digest', new Uint8Array(1), (answer) => {
+      failure = answer;
     });
     world.reply(-4, 0, -115);
     expect(failure).toMatchObject({ kind: 'auth-failed' });
     expect(read.failure).toMatchObject({ kind: 'auth-failed' });
-    expect(watcher.told).toEqual(['ended auth-failed']);
+    expect(watcher.received).toEqual(['ended auth-failed']);
     expect(world.stateNames).toEqual(['connected', 'auth-failed']);
   });
 

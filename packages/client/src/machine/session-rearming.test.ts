@@ -18,9 +18,9 @@ describe('watches', () => {
     const [frame] = world.takeFrames();
     expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches2]);
     expect(frame?.body).toEqual(new Uint8Array(new Bytes().long(8).int(0).int(0).int(0).int(0).int(1).text('/a').list));
-    expect(watcher.told).toEqual(['suspended']);
+    expect(watcher.received).toEqual(['suspended']);
     world.reply(-8, 9, 0);
-    expect(watcher.told).toEqual(['suspended', 'rearmed']);
+    expect(watcher.received).toEqual(['suspended', 'rearmed']);
   });
 
   test('a hundred thousand watches are rearmed in requests that servers accept', () => {
@@ -45,7 +45,7 @@ describe('watches', () => {
     world.acceptSession();
     const read = world.submit(GET_A);
     world.receive(new Uint8Array([...replyBytes(-8, 9, -127), ...dataReply(1, 9)]));
-    expect(watcher.told).toEqual(['suspended', 'suspended']);
+    expect(watcher.received).toEqual(['suspended', 'suspended']);
     expect(world.states.at(-1)).toMatchObject({
       state: 'suspended',
       reason: 'one:2181 (10.0.0.1) refused to arm the watches (code -127)',
@@ -57,7 +57,7 @@ describe('watches', () => {
     world.acceptSession();
     expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setWatches, OpCode.getData]);
     world.reply(-8, 9, 0);
-    expect(watcher.told).toEqual(['suspended', 'suspended', 'rearmed']);
+    expect(watcher.received).toEqual(['suspended', 'suspended', 'rearmed']);
   });
 
   test('watches that take several requests are armed with the last reply, and get the events in between', () => {
@@ -89,10 +89,10 @@ describe('watches', () => {
     // Both watches of the first request are armed; the second has not been read yet, and is compared when it is.
     world.notify(3, paths[1]!, 10);
     world.notify(3, paths[2]!);
-    expect(lasting.told).toEqual(['suspended', `changed ${paths[1]} 10`]);
+    expect(lasting.received).toEqual(['suspended', `changed ${paths[1]} 10`]);
     world.reply(-8, 10, 0);
-    expect(lasting.told.at(-1)).toBe('rearmed');
-    expect(watchers.map(({ told }) => told.map((what) => what.slice(0, 10)))).toEqual([
+    expect(lasting.received.at(-1)).toBe('rearmed');
+    expect(watchers.map(({ received }) => received.map((what) => what.slice(0, 10)))).toEqual([
       ['suspended', 'deleted /a'],
       ['suspended', 'changed /b'],
       ['suspended', 'changed /c'],
@@ -149,12 +149,12 @@ describe('watches', () => {
     world.acceptSession(0x88);
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: true });
     world.reply(-8, 9, 0);
-    expect(watcher.told.at(-1)).toBe('rearmed on a new session');
+    expect(watcher.received.at(-1)).toBe('rearmed on a new session');
     world.close();
     world.advance(200);
     world.open();
     world.acceptSession(0x88);
     world.reply(-8, 9, 0);
-    expect(watcher.told.at(-1)).toBe('rearmed');
+    expect(watcher.received.at(-1)).toBe('rearmed');
   });
 });

@@ -12,7 +12,7 @@ describe('watches', () => {
     world.receive(dataReply(1, 8));
     world.notify(3, '/a', 9);
     world.notify(3, '/a', 10);
-    expect(watcher.told).toEqual(['changed /a 9']);
+    expect(watcher.received).toEqual(['changed /a 9']);
   });
 
   test('exists sets a watch for the creation of a missing znode', () => {
@@ -22,7 +22,7 @@ describe('watches', () => {
     world.submit({ op: OpCode.exists, path: '/a', watch: true }, watcher);
     world.reply(1, 8, -101);
     world.notify(1, '/a');
-    expect(watcher.told).toEqual(['created /a']);
+    expect(watcher.received).toEqual(['created /a']);
   });
 
   test('a get of a missing znode sets no watch', () => {
@@ -32,7 +32,7 @@ describe('watches', () => {
     world.submit({ ...GET_A, watch: true }, watcher);
     world.reply(1, 8, -101);
     world.notify(1, '/a');
-    expect(watcher.told).toEqual([]);
+    expect(watcher.received).toEqual([]);
     expect(world.session.watches.size).toBe(0);
   });
 
@@ -45,7 +45,7 @@ describe('watches', () => {
     world.notify(1, '/a/b/c', 9);
     world.notify(1, '/ab', 9);
     world.notify(2, '/a', 10);
-    expect(watcher.told).toEqual(['created /a/b/c 9', 'deleted /a 10']);
+    expect(watcher.received).toEqual(['created /a/b/c 9', 'deleted /a 10']);
   });
 
   test('on a server with one mode per path, one-shot watches are served by the existing recursive watch', () => {
@@ -67,9 +67,9 @@ describe('watches', () => {
     world.reply(4, 8, 0, new Bytes().int(0).stat(8));
     world.notify(1, '/a/b');
     world.notify(3, '/a');
-    expect(child.told).toEqual(['children /a']);
-    expect(data.told).toEqual(['changed /a']);
-    expect(recursive.told).toEqual(['created /a/b', 'changed /a']);
+    expect(child.received).toEqual(['children /a']);
+    expect(data.received).toEqual(['changed /a']);
+    expect(recursive.received).toEqual(['created /a/b', 'changed /a']);
   });
 
   test('a server with separate modes is asked for each watch, and a change is still reported once', () => {
@@ -85,8 +85,8 @@ describe('watches', () => {
     world.reply(3, 8, 0, new Bytes().int(0));
     world.notify(1, '/a/b', 9);
     world.notify(4, '/a', 9);
-    expect(persistent.told).toEqual(['children /a 9']);
-    expect(recursive.told).toEqual(['created /a/b 9']);
+    expect(persistent.received).toEqual(['children /a 9']);
+    expect(recursive.received).toEqual(['created /a/b 9']);
   });
 
   test('a plain persistent watch never replaces a recursive one on an old server', () => {
@@ -173,7 +173,7 @@ describe('watches', () => {
       expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches]);
       expect(frame?.body).toEqual(new Uint8Array(new Bytes().long(9).int(1).text('/a').int(0).int(0).list));
       world.notify(3, '/a', 10);
-      expect(data.told).toEqual(['changed /a 10']);
+      expect(data.received).toEqual(['changed /a 10']);
     }
   });
 
@@ -240,17 +240,17 @@ describe('watches', () => {
         world.reply(-8, 8, 0);
         world.reply(1, 8, -5);
       }
-      persistent.told.length = 0;
+      persistent.received.length = 0;
       world.takeFrames();
       world.session.calls.removeWatch('recursive', '/a', recursive, () => {});
       const removal = world.takeFrames().find(({ op }) => op === 18);
       // It was in flight when the recursive watch was removed.
       world.notify(1, '/a/b', 9);
-      expect(persistent.told).toEqual(['children /a 9']);
+      expect(persistent.received).toEqual(['children /a 9']);
       world.reply(removal?.xid ?? 0, 9, 0);
       // From here on the server reports them itself; others may still be notified of the subtree.
       world.notify(1, '/a/c', 10);
-      expect(persistent.told).toEqual(['children /a 9']);
+      expect(persistent.received).toEqual(['children /a 9']);
       world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
       expect(world.session.watches.size).toBe(0);
     }

@@ -252,7 +252,7 @@ export class Session {
     this.#maybeLose(nowMs);
     if (this.#connection === null) this.#contact.onTick();
     else if (nowMs >= this.#timing.silentAtMs) {
-      this.#drop(`the server was silent for ${Math.round(nowMs - this.#timing.heardAtMs)} ms`);
+      this.#drop(`the server was silent for ${Math.round(nowMs - this.#timing.receivedAtMs)} ms`);
     } else {
       if (nowMs >= this.#timing.pingAtMs) this.#connection.sendPing(null);
       if (this.#state === 'read-only' && nowMs >= this.#readWriteSearch.nextAtMs) this.#probeNext(nowMs);

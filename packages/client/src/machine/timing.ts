@@ -14,7 +14,7 @@
 export class Timing {
   #sessionTimeoutMs: number;
   #sentAtMs = 0;
-  #heardAtMs = 0;
+  #receivedAtMs = 0;
   #answeredAtMs = 0;
   #sureUntilMs = Number.NEGATIVE_INFINITY;
   #hasQuorum = false;
@@ -29,8 +29,8 @@ export class Timing {
     return this.#sentAtMs;
   }
 
-  get heardAtMs(): number {
-    return this.#heardAtMs;
+  get receivedAtMs(): number {
+    return this.#receivedAtMs;
   }
 
   /** Sending of the last request that has been answered. */
@@ -43,7 +43,7 @@ export class Timing {
   }
 
   get silentAtMs(): number {
-    return Math.max(this.#heardAtMs + (this.#sessionTimeoutMs * 2) / 3, this.#graceUntilMs);
+    return Math.max(this.#receivedAtMs + (this.#sessionTimeoutMs * 2) / 3, this.#graceUntilMs);
   }
 
   get lostAtMs(): number {
@@ -67,7 +67,7 @@ export class Timing {
     this.#hasQuorum = hasQuorum;
     this.#answeredAtMs = this.#connectSentAtMs;
     if (hasQuorum) this.#sureUntilMs = this.#connectSentAtMs + sessionTimeoutMs;
-    this.#heardAtMs = nowMs;
+    this.#receivedAtMs = nowMs;
     this.#graceUntilMs = 0;
   }
 
@@ -76,7 +76,7 @@ export class Timing {
   }
 
   onReceived(nowMs: number): void {
-    this.#heardAtMs = nowMs;
+    this.#receivedAtMs = nowMs;
   }
 
   /** A request has been answered on the current connection. */

@@ -222,27 +222,27 @@ export class Watches {
     const name = EVENT_NAMES.get(type);
     if (name === undefined) return;
     const event: WatchEvent = { type: name, path, zxid };
-    const told = new Set<WatchListener>();
+    const notified = new Set<WatchListener>();
     const entry = this.#entries.get(path);
     if (entry !== undefined) {
       if (name === 'children') {
         if (zxid === null || zxid !== entry.childrenZxid) {
           entry.childrenZxid = zxid;
-          consume(entry.child, event, told);
-          tell(entry.persistent, event, told);
+          consume(entry.child, event, notified);
+          notify(entry.persistent, event, notified);
         }
       } else {
-        consume(entry.data, event, told);
-        consume(entry.exist, event, told);
-        if (name === 'deleted') consume(entry.child, event, told);
-        tell(entry.persistent, event, told);
+        consume(entry.data, event, notified);
+        consume(entry.exist, event, notified);
+        if (name === 'deleted') consume(entry.child, event, notified);
+        notify(entry.persistent, event, notified);
       }
       this.#dropIfEmpty(path, entry);
     }
     if (name === 'children') return;
     for (let above = this.#recursiveCount === 0 ? '' : path; above !== ''; above = parentOf(above)) {
       const recursive = this.#entries.get(above)?.recursive;
-      if (recursive !== undefined) tell(recursive, event, told);
+      if (recursive !== undefined) notify(recursive, event, notified);
     }
     if (name === 'created' || name === 'deleted') this.#deriveChildren(parentOf(path), zxid);
   }
@@ -290,9 +290,9 @@ export class Watches {
     if (zxid !== null && zxid === entry.childrenZxid) return;
     entry.childrenZxid = zxid;
     const event: WatchEvent = { type: 'children', path, zxid };
-    const told = new Set<WatchListener>();
-    consume(entry.child, event, told);
-    tell(entry.persistent, event, told);
+    const notified = new Set<WatchListener>();
+    consume(entry.child, event, notified);
+    notify(entry.persistent, event, notified);
     this.#dropIfEmpty(path, entry);
   }
 
@@ -328,22 +328,22 @@ const EVENT_NAMES: ReadonlyMap<number, WatchEventType> = new Map([
 ]);
 
 /** Notifies each listener once, however many lists contain it. */
-function tell(listeners: Set<WatchListener>, event: WatchEvent, told: Set<WatchListener>): void {
+function notify(listeners: Set<WatchListener>, event: WatchEvent, notified: Set<WatchListener>): void {
   if (listeners.size === 0) return;
   for (const listener of [...listeners]) {
-    if (told.has(listener)) continue;
-    told.add(listener);
+    if (notified.has(listener)) continue;
+    notified.add(listener);
     listener.onWatchEvent(event);
   }
 }
 
-function consume(listeners: Set<WatchListener>, event: WatchEvent, told: Set<WatchListener>): void {
+function consume(listeners: Set<WatchListener>, event: WatchEvent, notified: Set<WatchListener>): void {
   if (listeners.size === 0) return;
   const waiting = [...listeners];
   listeners.clear();
   for (const listener of waiting) {
-    if (told.has(listener)) continue;
-    told.add(listener);
+    if (notified.has(listener)) continue;
+    notified.add(listener);
     listener.onWatchEvent(event);
   }
 }

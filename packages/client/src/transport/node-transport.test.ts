@@ -23,7 +23,7 @@ describe('a stream over a socket', () => {
     expect(stream.write('first ')).toBe(true);
     expect(stream.write('second')).toBe(true);
 
-    await expect.poll(() => stream.heard).toBe('first second');
+    await expect.poll(() => stream.received).toBe('first second');
   });
 
   test('delivers plain Uint8Arrays', async () => {
@@ -58,7 +58,7 @@ describe('a stream over a socket', () => {
     stream.writeBytes(new Uint8Array(64 * 1024 * 1024));
 
     expect(await stream.closed).toEqual([null, 'the server closed the connection']);
-    expect(stream.heard).toBe('bye');
+    expect(stream.received).toBe('bye');
   });
 
   test('reports a reset', async () => {
@@ -95,7 +95,7 @@ describe('a stream over a socket', () => {
     await arrived;
     // Events of the earlier ones would have been reported before this later connection opens.
     const later = new Stream(makeNodeTransport(), target);
-    await expect.poll(() => later.heard).toBe('too late');
+    await expect.poll(() => later.received).toBe('too late');
     expect(refused.events).toEqual([]);
     expect(open.events).toEqual(['open']);
   });
@@ -159,7 +159,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
       const stream = new Stream(makeNodeTransport({ tls: { ca } }), { ...target, host });
       await stream.opened;
       stream.write('secret');
-      await expect.poll(() => stream.heard).toBe('secret');
+      await expect.poll(() => stream.received).toBe('secret');
       expect(stream.events).toEqual(['open']);
     }
   });
@@ -170,8 +170,8 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     const stream = new Stream(makeNodeTransport({ tls: { ca } }), target);
     await stream.opened;
     stream.write(text);
-    await expect.poll(() => stream.heard.length).toBe(text.length);
-    expect(stream.heard === text).toBe(true);
+    await expect.poll(() => stream.received.length).toBe(text.length);
+    expect(stream.received === text).toBe(true);
   });
 
   test('reports the end of the server', async () => {
@@ -181,7 +181,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     stream.write('x');
 
     expect(await stream.closed).toEqual([null, 'the server closed the connection']);
-    expect(stream.heard).toBe('bye');
+    expect(stream.received).toBe('bye');
   });
 
   test('asks the server for the name in the connect string', async () => {
@@ -226,7 +226,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
 
     const { cert, key } = ofClient;
     const known = new Stream(makeNodeTransport({ tls: { ca, cert, key } }), target);
-    await expect.poll(() => known.heard).toBe('welcome');
+    await expect.poll(() => known.received).toBe('welcome');
   });
 
   test('explains what may be wrong when a server closes right after a TLS 1.3 handshake', async () => {
@@ -269,7 +269,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
 /** A stream that records its events. */
 class Stream {
   readonly events: string[] = [];
-  heard = '';
+  received = '';
   readonly opened: Promise<void>;
   readonly closed: Promise<[AttemptFailure | null, string]>;
   readonly #stream: TransportStream;
@@ -285,7 +285,7 @@ class Stream {
         open();
       },
       onBytes: (chunk) => {
-        this.heard += new TextDecoder().decode(chunk);
+        this.received += new TextDecoder().decode(chunk);
       },
       onClosed: (failure, detail) => {
         this.events.push('closed');

@@ -78,9 +78,9 @@ test.each([
   ['unsupported', { a: () => ({ status: 200, body: {} }) }],
   ['unreachable', {}],
 ] as const)('when no server knows it, what says most is told, with what each has said: %s', async (kind, answers) => {
-  const told = await lookAtSession([server('a'), server('b')], portsOf(answers), ANN, ID);
-  expect(told).toMatchObject({ kind });
-  expect((told as { message: string }).message).toMatch(/a[:\d]*.*; .*b/);
+  const reported = await lookAtSession([server('a'), server('b')], portsOf(answers), ANN, ID);
+  expect(reported).toMatchObject({ kind });
+  expect((reported as { message: string }).message).toMatch(/a[:\d]*.*; .*b/);
 });
 
 test.each([

@@ -146,7 +146,7 @@ async function followSessions({ stream, id, signal }: Place, session: ClusterSes
 
 async function followLines({ stream, id, signal }: Place, session: ClusterSession): Promise<void> {
   const { index } = session;
-  let told = '';
+  let sent = '';
   while (!signal.aborted) {
     await Promise.race([index.whenWalked(), sleep(PATIENCE_MS)]);
     const { sessions } = await readSessions(session.cluster.servers, sessionIdOf(session));
@@ -161,26 +161,26 @@ async function followLines({ stream, id, signal }: Place, session: ClusterSessio
       continue;
     }
     const text = JSON.stringify(lines);
-    if (text !== told && !stream.isSlow) stream.send({ kind: 'lines', id, lines });
-    told = text;
+    if (text !== sent && !stream.isSlow) stream.send({ kind: 'lines', id, lines });
+    sent = text;
     await sleep(LINES_MS, undefined, { signal }).catch(() => {});
   }
 }
 
 async function followIndex({ stream, id, signal }: Place, session: ClusterSession): Promise<void> {
-  let told = '';
+  let sent = '';
   while (!signal.aborted) {
     const { state } = session.index;
     const text = JSON.stringify(state);
-    if (text !== told) stream.send({ kind: 'index', id, index: state });
-    told = text;
+    if (text !== sent) stream.send({ kind: 'index', id, index: state });
+    sent = text;
     await sleep(INDEX_MS, undefined, { signal }).catch(() => {});
   }
 }
 
 function followState({ stream, id, signal }: Place, session: ClusterSession): void {
   const { client } = session;
-  const tell = (reason: string): void => {
+  const report = (reason: string): void => {
     const { server } = client;
     stream.send({
       kind: 'state',
@@ -191,8 +191,8 @@ function followState({ stream, id, signal }: Place, session: ClusterSession): vo
       session: sessionIdOf(session),
     });
   };
-  tell('');
-  const listening = client.onState(({ reason }) => tell(reason));
+  report('');
+  const listening = client.onState(({ reason }) => report(reason));
   signal.addEventListener('abort', () => listening[Symbol.dispose](), { once: true });
 }
 

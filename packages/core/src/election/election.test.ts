@@ -133,8 +133,8 @@ describe('votes and connections', () => {
     server.look();
     server.takeSent();
     server.advance(120_000);
-    const told = server.takeSent().length;
-    expect(told).toBeLessThan(12);
+    const sentCount = server.takeSent().length;
+    expect(sentCount).toBeLessThan(12);
     server.election.onPeerConnected(3);
     server.takeSent();
     server.advance(200);

@@ -10,11 +10,11 @@ const ENSEMBLE = { addressTimeoutMs: 1000, observerMasterPort: 2190, initLimit: 
 const SILENT: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
 
 let network: MemoryNetwork;
-let told: string[];
+let events: string[];
 
 beforeEach(() => {
   network = new MemoryNetwork(1);
-  told = [];
+  events = [];
 });
 
 /** Server 3's connection to the leader, server 1; server 2 may feed observers. */
@@ -22,7 +22,7 @@ function way(isObserver: boolean): LeaderConnector {
   const host = {
     ports: { clock: network.clock, random: new TestRandom(1), network: network.portOf('learner') },
     options: { tickTimeMs: 200 },
-    trace: { emit: ({ message }: { message: string }) => told.push(`warns: ${message}`) },
+    trace: { emit: ({ message }: { message: string }) => events.push(`warns: ${message}`) },
     fieldBytesMax: 1000,
     turn: { willEnd() {} },
     servings: {},
@@ -38,12 +38,12 @@ function way(isObserver: boolean): LeaderConnector {
     1,
     isObserver,
     {
-      onConnected: () => told.push(`connected to server ${made.master}`),
-      onPacket: () => told.push('a packet'),
-      onProgress: () => told.push('progress'),
-      onSnapshot: () => told.push('a snapshot'),
-      onLinkClosed: () => told.push('closed'),
-      onUnreachable: (reason) => told.push(reason),
+      onConnected: () => events.push(`connected to server ${made.master}`),
+      onPacket: () => events.push('a packet'),
+      onProgress: () => events.push('progress'),
+      onSnapshot: () => events.push('a snapshot'),
+      onLinkClosed: () => events.push('closed'),
+      onUnreachable: (reason) => events.push(reason),
     },
   );
   made.start();
@@ -79,13 +79,13 @@ it('connects an observer to a follower that feeds observers', () => {
   listen(FOLLOWER);
   listen(LEADER);
   advance(way(true), 2000);
-  expect(told).toEqual(['connected to server 2']);
+  expect(events).toEqual(['connected to server 2']);
 });
 
 it('connects an observer to the leader if no follower feeds observers, with a warning', () => {
   listen(LEADER);
   advance(way(true), 2000);
-  expect(told).toEqual([
+  expect(events).toEqual([
     'warns: no follower takes observers at port 2190 (refused): this observer connects to the leader',
     'connected to server 1',
   ]);
@@ -93,17 +93,17 @@ it('connects an observer to the leader if no follower feeds observers, with a wa
 
 it('ends once when the leader does not answer', () => {
   advance(way(false), 5000);
-  expect(told).toEqual(['server 1 cannot be reached as the leader: refused']);
+  expect(events).toEqual(['server 1 cannot be reached as the leader: refused']);
 });
 
 it.each([false, true])('has no events once it is closed; connected before: %s', (isConnected) => {
   const streams = listen(LEADER);
   const taken = way(false);
   if (isConnected) advance(taken, 100);
-  const before = [...told];
+  const before = [...events];
   taken.close();
   streams[0]?.write(new Uint8Array([0, 0, 0, 4, 0, 0, 0, 0]));
   streams[0]?.destroy();
   advance(taken, 5000);
-  expect(told).toEqual(before);
+  expect(events).toEqual(before);
 });

@@ -183,7 +183,7 @@ export class Leading implements Role, LeaderEffects {
       onLinkClosed: (reason) => {
         if (!this.#links.delete(id) || this.#isOver) return;
         this.#revalidations.forget(id);
-        this.#tellClosed(id, reason);
+        this.#traceClosed(id, reason);
         this.#leader.onLearnerClosed(id, reason);
       },
     });
@@ -244,14 +244,14 @@ export class Leading implements Role, LeaderEffects {
   }
 
   closeLearner(link: LinkId, reason: string): void {
-    this.#tellClosed(link, reason);
+    this.#traceClosed(link, reason);
     const closing = this.#links.get(link);
     this.#links.delete(link);
     this.#revalidations.forget(link);
     closing?.close();
   }
 
-  #tellClosed(id: LinkId, reason: string): void {
+  #traceClosed(id: LinkId, reason: string): void {
     const learner = [...this.#leader.learners].find(({ link }) => link === id);
     const isKnown = learner !== undefined && learner.state !== PeerState.connected;
     this.#host.trace.emit({ kind: 'learner-closed', serverId: isKnown ? learner.serverId : null, reason });
@@ -339,8 +339,8 @@ export class Leading implements Role, LeaderEffects {
     // txn for the answer to a request that the session makes at the observer.
     const isObserver = [...this.#leader.learners].some((learner) => learner.link === link && learner.isObserver);
     const zxid = isObserver ? lastTxn : lastCommitted;
-    const isToldOfAll = this.#leader.hasSentCommit(link, zxid);
-    if (!isValid || isToldOfAll) this.send(link, { type: PacketType.revalidate, sessionId, isValid });
+    const hasAllCommits = this.#leader.hasSentCommit(link, zxid);
+    if (!isValid || hasAllCommits) this.send(link, { type: PacketType.revalidate, sessionId, isValid });
     else this.#revalidations.add(link, zxid, sessionId);
   }
 

@@ -154,7 +154,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
       onLinkClosed: (reason) => {
         if (!this.#links.delete(id) || this.#isOver) return;
         this.#revalidations.forget(id);
-        this.#tellClosed(id, reason);
+        this.#traceClosed(id, reason);
         this.#master.onLearnerClosed(id);
       },
     });
@@ -183,7 +183,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
     this.#master.onLearnerClosed(link);
   }
 
-  #tellClosed(id: LinkId, reason: string): void {
+  #traceClosed(id: LinkId, reason: string): void {
     const learner = [...this.#master.learners].find(({ link }) => link === id);
     const isKnown = learner !== undefined && learner.state !== PeerState.connected;
     this.#parts.host.trace.emit({ kind: 'learner-closed', serverId: isKnown ? learner.serverId : null, reason });
@@ -264,7 +264,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
   }
 
   closeLearner(link: LinkId, reason: string): void {
-    this.#tellClosed(link, reason);
+    this.#traceClosed(link, reason);
     const closing = this.#links.get(link);
     this.#links.delete(link);
     this.#revalidations.forget(link);

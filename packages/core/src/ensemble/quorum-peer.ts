@@ -363,20 +363,20 @@ export class QuorumPeer implements Member, ElectionEffects {
 
   /** Another server follows a different membership. */
   configReceived(from: number, configText: string): void {
-    const heard = assessMembership(from, configText, {
+    const assessed = assessMembership(from, configText, {
       members: this.#members,
       isReconfigEnabled: this.#host.options.reconfigEnabled,
       rules: this.#ensemble.membershipRules,
       acceptedEpoch: this.#state!.history.acceptedEpoch,
     });
-    if (heard === null) return;
-    if ('warning' in heard) {
-      this.#warn(heard.warning);
+    if (assessed === null) return;
+    if ('warning' in assessed) {
+      this.#warn(assessed.warning);
       return;
     }
     // The election is still inside its event.
     this.#host.turn.defer(() => {
-      if (this.#search.isUnderWay && !this.#isStopping) this.#memberships.commit(heard.newer);
+      if (this.#search.isUnderWay && !this.#isStopping) this.#memberships.commit(assessed.newer);
     });
   }
 

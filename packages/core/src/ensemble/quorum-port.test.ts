@@ -28,13 +28,13 @@ function makePort(addresses: readonly { host: string; port: number }[]): QuorumP
 
 /** Records what a leader receives from its learners. */
 class Leader {
-  readonly told: string[] = [];
+  readonly events: string[] = [];
   readonly take = (stream: ByteStream): StreamEvents => {
-    this.told.push(`takes ${stream.remote.host}`);
+    this.events.push(`takes ${stream.remote.host}`);
     return {
-      onBytes: (chunk) => this.told.push(`${stream.remote.host} says ${chunk.join(' ')}`),
+      onBytes: (chunk) => this.events.push(`${stream.remote.host} says ${chunk.join(' ')}`),
       onDrain() {},
-      onClosed: () => this.told.push(`${stream.remote.host} is gone`),
+      onClosed: () => this.events.push(`${stream.remote.host} is gone`),
     };
   };
 }
@@ -79,12 +79,12 @@ describe('a learner that connects before its leader leads', () => {
     const leader = new Leader();
     port.open(leader.take);
     advance(10);
-    expect(leader.told[0]).toBe('takes early');
-    expect(leader.told.slice(1).join(' ').replaceAll('early says ', '')).toBe('1 2 3');
+    expect(leader.events[0]).toBe('takes early');
+    expect(leader.events.slice(1).join(' ').replaceAll('early says ', '')).toBe('1 2 3');
     expect(learner.closed).toEqual([]);
     learner.stream!.destroy();
     advance(100);
-    expect(leader.told.at(-1)).toBe('early is gone');
+    expect(leader.events.at(-1)).toBe('early is gone');
   });
 
   it('is closed when this server follows, as is one that connects later', () => {
@@ -121,7 +121,7 @@ describe('a learner that connects before its leader leads', () => {
     const leader = new Leader();
     port.open(leader.take);
     advance(10);
-    expect(leader.told).toContain('early says 1');
+    expect(leader.events).toContain('early says 1');
     expect(learner.closed).toEqual([]);
   });
 

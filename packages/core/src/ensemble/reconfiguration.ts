@@ -41,26 +41,28 @@ export class Reconfiguration implements Reconfigurer {
     if (proposed !== null) return ErrorCode.reconfigInProgress;
     const { currentConfigId } = request;
     if (currentConfigId !== -1 && currentConfigId !== newest.version) {
-      this.#tell(`it is to change version ${formatId(currentConfigId)}, and ${formatZxid(newest.version)} is in force`);
+      this.#report(
+        `it is to change version ${formatId(currentConfigId)}, and ${formatZxid(newest.version)} is in force`,
+      );
       return ErrorCode.badVersion;
     }
     const planned = planMembership(newest, request, this.#rules, version);
     if ('fault' in planned) {
-      this.#tell(planned.fault);
+      this.#report(planned.fault);
       return ErrorCode.badArguments;
     }
     if (!this.#leader.wouldReach(quorumOf(planned))) {
-      this.#tell('too few of the new participants follow this leader and are up to date: start them first');
+      this.#report('too few of the new participants follow this leader and are up to date: start them first');
       return ErrorCode.newConfigNoQuorum;
     }
     const known = new Set(newest.members.map(({ serverId }) => serverId));
     const excess = planned.members.find(({ serverId }) => serverId > SERVER_ID_MAX && !known.has(serverId));
     if (excess === undefined) return formatMembership(planned);
-    this.#tell(`server.${excess.serverId}: ids must be at most ${SERVER_ID_MAX}`);
+    this.#report(`server.${excess.serverId}: ids must be at most ${SERVER_ID_MAX}`);
     return { errorIfAllowed: ErrorCode.badArguments };
   }
 
-  #tell(reason: string): void {
+  #report(reason: string): void {
     this.#trace.emit({ kind: 'warning', message: `a reconfig is refused: ${reason}` });
   }
 }

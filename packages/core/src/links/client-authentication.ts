@@ -100,12 +100,12 @@ export class ClientAuthentication {
     this.#sasl ??= new SaslExchange();
     const step = this.#sasl.step(token, this.#host.authenticator, this.#stream.remote);
     if (step === null) {
-      if (isFirst) this.#tellSaslFailure(NO_LOGIN);
+      if (isFirst) this.#reportSaslFailure(NO_LOGIN);
       return NO_TOKEN;
     }
     if (step.kind === 'challenge' && step.warning !== undefined) {
       this.#sasl.hasWarned = true;
-      this.#tellSaslFailure(step.warning);
+      this.#reportSaslFailure(step.warning);
     }
     if (step.kind === 'failure') return this.#onSaslFailed(step.reason);
     if (step.kind === 'success' && !this.#addIdentities(step.identities)) {
@@ -128,12 +128,12 @@ export class ClientAuthentication {
     return true;
   }
 
-  #tellSaslFailure(reason: string): void {
+  #reportSaslFailure(reason: string): void {
     this.#host.trace.emit({ kind: 'auth-failed', remote: this.#stream.remote, scheme: 'sasl', reason });
   }
 
   #onSaslFailed(reason: string): TokenAnswer {
-    if (this.#sasl?.hasWarned !== true) this.#tellSaslFailure(reason);
+    if (this.#sasl?.hasWarned !== true) this.#reportSaslFailure(reason);
     switch (this.#host.authenticator.saslFailure) {
       case SaslFailure.isIgnored:
         return NO_TOKEN;

@@ -24,7 +24,7 @@ const Phase = {
   /** Waits for a four-letter word or a connect request. */
   opening: 0,
   /** A four-letter word is being answered: nothing more is read. */
-  telling: 1,
+  answering: 1,
   /** Its session is being created or checked: nothing is read until then. */
   awaitingSession: 2,
   established: 3,
@@ -101,7 +101,7 @@ export class ClientConnection implements Client, StreamEvents {
   }
 
   get isAnswering(): boolean {
-    return this.#phase === Phase.telling;
+    return this.#phase === Phase.answering;
   }
 
   /** True while requests stay unread because of the server's load, not because the client does not read its replies. */
@@ -158,7 +158,7 @@ export class ClientConnection implements Client, StreamEvents {
   #advance(): void {
     if (!this.isOpen) return;
     if (this.#answer !== null) {
-      this.#tell(this.#answer);
+      this.#sendTo(this.#answer);
       return;
     }
     this.#host.pipeline.answerWaiting(this);
@@ -245,7 +245,7 @@ export class ClientConnection implements Client, StreamEvents {
   }
 
   #mustHoldBack(): boolean {
-    if (this.#phase === Phase.awaitingSession || this.#phase === Phase.telling || this.#host.isStopping) return true;
+    if (this.#phase === Phase.awaitingSession || this.#phase === Phase.answering || this.#host.isStopping) return true;
     if (this.#host.connections.gate.isShut && this.session !== null) return true;
     if (this.session !== null && this.#host.isThrottled) return true;
     if (this.waiting.length > 0 && this.waiting.isFull(this.#host.sessionRequestsMax, this.#host.isOverloaded))
@@ -320,18 +320,18 @@ export class ClientConnection implements Client, StreamEvents {
     if (asked === null || asked === INCOMPLETE) return asked === INCOMPLETE;
     this.#host.stats.packetsReceived++;
     this.stats.packetsReceived++;
-    this.#phase = Phase.telling;
+    this.#phase = Phase.answering;
     this.#host.connections.onAsked(this);
     this.#input.pause();
     this.#closeReason = `it asked "${asked.word}"`;
     this.#answer = new WordAnswer(this.#host.fourLetterWords.answer(asked.word, asked.argument));
-    this.#tell(this.#answer);
+    this.#sendTo(this.#answer);
     return true;
   }
 
-  #tell(answer: WordAnswer): void {
+  #sendTo(answer: WordAnswer): void {
     this.#waitsSinceMs = this.#host.turn.nowMs();
-    if (!answer.tell(this)) return;
+    if (!answer.sendTo(this)) return;
     this.#host.stats.packetsSent++;
     this.closeAfterReplies(this.#closeReason);
   }
@@ -405,7 +405,7 @@ export class ClientConnection implements Client, StreamEvents {
     } else if (this.#phase === Phase.opening && nowMs - this.openedMs > sessionlessTimeoutMs) {
       this.#host.turn.meters.sessionlessExpired++;
       this.close(`it sent no connect request within ${sessionlessTimeoutMs} ms`);
-    } else if (this.#phase === Phase.telling && nowMs - this.#waitsSinceMs > LINGER_MS) {
+    } else if (this.#phase === Phase.answering && nowMs - this.#waitsSinceMs > LINGER_MS) {
       this.close('it does not read the answer to its four-letter word');
     } else if (this.session !== null && this.#input.throttled?.isStale(nowMs, this.session.timeoutMs)) {
       this.close(`its requests have waited for longer than the ${this.session.timeoutMs} ms of its session`);

@@ -79,7 +79,7 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
     const bytes = this.#bytes.endReplyWith(record);
     this.#host.work.add(bytes >> SENT_PER_UNIT_SHIFT);
     this.#countReply(receivedMs, bytes);
-    this.#tellUntaken();
+    this.#reportUntaken();
   }
 
   holdEvents(): void {
@@ -114,7 +114,7 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
     if (this.#bytes.isEmpty) return false;
     const wasFull = this.#bytes.isFull;
     this.#host.turn.meters.sentBytes += this.#bytes.flush();
-    this.#tellUntaken();
+    this.#reportUntaken();
     return wasFull && !this.#bytes.isFull;
   }
 
@@ -133,7 +133,7 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
     this.#bytes.discard();
   }
 
-  #tellUntaken(): void {
+  #reportUntaken(): void {
     if (this.#bytes.isBackedUp) this.#host.connections.onUntaken(this.#owner, this.#bytes.queuedBytes);
   }
 

@@ -30,7 +30,7 @@ describe('a server with several addresses', () => {
     const one = ensemble.start(1);
     const two = ensemble.start(2);
     ensemble.advance(ADDRESS_TIMEOUT_MS + 100);
-    expect(two.takeTold()).toEqual(['connected 1']);
+    expect(two.takeEvents()).toEqual(['connected 1']);
     expect([...one.connected]).toEqual([2]);
     // The address that has answered comes first from now on.
     ensemble.network.dials.length = 0;
@@ -51,7 +51,7 @@ describe('a server with several addresses', () => {
     ensemble.network.blackHoles.add('host2>host1');
     ensemble.start(1);
     ensemble.advance(2 * ADDRESS_TIMEOUT_MS + 100);
-    expect(called.takeTold()).toEqual(['connected 1']);
+    expect(called.takeEvents()).toEqual(['connected 1']);
   });
 
   it('counts as unreachable once every address has failed', () => {
@@ -59,7 +59,7 @@ describe('a server with several addresses', () => {
     const two = ensemble.start(2);
     ensemble.advance(60);
     expect(ensemble.network.dials).toHaveLength(2);
-    expect(two.takeTold()).toEqual(['unreachable 1']);
+    expect(two.takeEvents()).toEqual(['unreachable 1']);
   });
 
   it.each([1, 2])('is reached again at its other address when server %i asks and the first route is lost', (asking) => {
@@ -70,9 +70,9 @@ describe('a server with several addresses', () => {
     const [asker, asked] = asking === 1 ? servers : servers.toReversed();
     asker!.links.send(3 - asking, makeNotification(7));
     ensemble.advance(1500);
-    expect(asked!.heard.get(asking)).toBeUndefined();
+    expect(asked!.notifiedEpochs.get(asking)).toBeUndefined();
     ensemble.advance(4000);
-    expect(asked!.heard.get(asking)).toBe(7);
+    expect(asked!.notifiedEpochs.get(asking)).toBe(7);
     expect(ensemble.streamsBetween(1, 2)).toBe(1);
   });
 
@@ -87,11 +87,11 @@ describe('a server with several addresses', () => {
     ensemble.advance(ADDRESS_TIMEOUT_MS + 1);
     ensemble.network.blackHoles.clear();
     ensemble.advance(5000);
-    expect(one.takeTold()).toEqual(['connected 2']);
+    expect(one.takeEvents()).toEqual(['connected 2']);
     cutFirstAddresses(ensemble);
     one.links.send(2, makeNotification(7));
     ensemble.advance(10_000);
-    expect(two.heard.get(1)).toBe(7);
+    expect(two.notifiedEpochs.get(1)).toBe(7);
   });
 
   it('is asked again at every address for as long as it is silent', () => {
@@ -103,10 +103,10 @@ describe('a server with several addresses', () => {
     for (const pair of second) ensemble.network.blackHoles.add(pair);
     one.links.send(2, makeNotification(7));
     ensemble.advance(20_000);
-    expect(two.heard.get(1)).toBeUndefined();
+    expect(two.notifiedEpochs.get(1)).toBeUndefined();
     for (const pair of second) ensemble.network.blackHoles.delete(pair);
     ensemble.advance(10_000);
-    expect(two.heard.get(1)).toBe(7);
+    expect(two.notifiedEpochs.get(1)).toBe(7);
     expect(ensemble.streamsBetween(1, 2)).toBe(1);
   });
 

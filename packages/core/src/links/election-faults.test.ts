@@ -37,9 +37,9 @@ describe('faults', () => {
     for (const id of [1, 2, 3]) ensemble.start(id);
     ensemble.advance(1500);
     for (const id of [1, 2, 3]) expect(ensemble.servers.get(id)?.connected.size, `server ${id}`).toBe(2);
-    expect(ensemble.servers.get(1)?.told).not.toContain('unreachable 4');
+    expect(ensemble.servers.get(1)?.events).not.toContain('unreachable 4');
     ensemble.advance(5000);
-    expect(ensemble.servers.get(1)?.told).toContain('unreachable 4');
+    expect(ensemble.servers.get(1)?.events).toContain('unreachable 4');
   });
 
   it('a peer that refuses is dialled again, at first soon, then every few seconds', () => {
@@ -58,7 +58,7 @@ describe('faults', () => {
     new RawPeer(ensemble.network, 'host2').listen();
     const one = ensemble.start(1);
     ensemble.advance(4000);
-    expect(one.told).toContain('unreachable 2');
+    expect(one.events).toContain('unreachable 2');
     expect(ensemble.network.dials.length).toBeGreaterThan(1);
   });
 
@@ -157,7 +157,7 @@ describe('faults', () => {
       const nonsense = bytesOf((b) => frameOf(9)(b.int(5).raw([1, 2, 3, 4, 5]).int(1).byte(7)));
       two.connect('host1', helloOf(2, 'host2:3888'), nonsense);
       ensemble.advance(200);
-      expect(one.heard.get(2)).toBe(9);
+      expect(one.notifiedEpochs.get(2)).toBe(9);
       expect(two.closed).toEqual([]);
       two.streams[0]?.write(bytesOf((b) => b.int(length)));
       ensemble.advance(200);
@@ -173,7 +173,7 @@ describe('faults', () => {
     const joiner = new RawPeer(ensemble.network, 'joiner');
     joiner.connect('host1', helloOf(77, 'joiner:3888'), bytesOf(frameOf(5)));
     ensemble.advance(100);
-    expect(one.heard.get(77)).toBe(5);
+    expect(one.notifiedEpochs.get(77)).toBe(5);
     one.links.send(77, makeNotification(6));
     ensemble.advance(100);
     expect(Uint8Array.from(joiner.received)).toEqual(bytesOf(frameOf(6)));
@@ -194,14 +194,14 @@ describe('faults', () => {
     const one = ensemble.start(1);
     ensemble.start(2);
     ensemble.advance(2000);
-    one.takeTold();
+    one.takeEvents();
     one.links.stop();
     one.links.send(2, makeNotification(1));
     one.links.connectAll();
     ensemble.advance(100);
     const dials = ensemble.network.dials.filter((dial) => dial.startsWith('host1')).length;
     ensemble.advance(20_000);
-    expect(one.takeTold()).toEqual([]);
+    expect(one.takeEvents()).toEqual([]);
     expect(one.links.nextDeadlineMs()).toBe(Number.POSITIVE_INFINITY);
     expect(ensemble.network.dials.filter((dial) => dial.startsWith('host1'))).toHaveLength(dials);
     expect(ensemble.streamsBetween(2, 1)).toBe(0);

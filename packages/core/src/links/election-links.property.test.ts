@@ -63,7 +63,7 @@ it('after any faults, every two servers end up with one connection, which carrie
           expect([...server.connected].sort((x, y) => x - y)).toEqual(others);
           for (const id of others) {
             expect(ensemble.streamsBetween(server.id, id)).toBe(1);
-            expect(server.heard.get(id)).toBe(100 + id);
+            expect(server.notifiedEpochs.get(id)).toBe(100 + id);
           }
         }
       },

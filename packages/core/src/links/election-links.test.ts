@@ -16,7 +16,7 @@ describe('establishing a connection', () => {
       bytesOf((b) => frameOf(7)(b.long(-65536).long(2).text('host2:3888'))),
     );
     expect(one.closed).toEqual([]);
-    expect(two.takeTold()).toEqual(['connected 1']);
+    expect(two.takeEvents()).toEqual(['connected 1']);
   });
 
   it('the lower id dials, sends its hello, closes, and is dialled back', () => {
@@ -28,12 +28,12 @@ describe('establishing a connection', () => {
     ensemble.advance(100);
     expect(Uint8Array.from(two.received)).toEqual(helloOf(1, 'host1:3888'));
     expect(two.closed).toEqual(['closed by peer']);
-    expect(one.takeTold()).toEqual([]);
+    expect(one.takeEvents()).toEqual([]);
 
     two.received.length = 0;
     two.connect('host1', helloOf(2, 'host2:3888'), bytesOf(frameOf(4)));
     ensemble.advance(100);
-    expect(one.takeTold()).toEqual(['connected 2', '2 says 4']);
+    expect(one.takeEvents()).toEqual(['connected 2', '2 says 4']);
     expect(Uint8Array.from(two.received)).toEqual(bytesOf(frameOf(3)));
     expect(ensemble.network.dials).toEqual(['host1>host2:3888', 'host2>host1:3888']);
   });
@@ -49,7 +49,7 @@ describe('establishing a connection', () => {
     ensemble.servers.set(2, two);
     ensemble.advance(100);
     expect(ensemble.network.dials).toEqual(['elsewhere>host2:3888', 'host2>elsewhere:4000']);
-    expect(two.takeTold()).toEqual(['connected 1']);
+    expect(two.takeEvents()).toEqual(['connected 1']);
     expect(one.closed).toEqual(['reset by peer']);
   });
 
@@ -62,7 +62,7 @@ describe('establishing a connection', () => {
     new RawPeer(ensemble.network, 'elsewhere').connect('host2', helloOf(1, '0.0.0.0:3888'));
     ensemble.advance(100);
     expect(ensemble.network.dials.slice(1)).toEqual(['host2>host1:3888']);
-    expect(two.takeTold()).toEqual(['unreachable 1']);
+    expect(two.takeEvents()).toEqual(['unreachable 1']);
   });
 
   it('a lower id that asks again has lost its connection, which is replaced', () => {
@@ -71,10 +71,10 @@ describe('establishing a connection', () => {
     one.listen();
     const two = ensemble.start(2);
     ensemble.advance(10_000);
-    expect(two.takeTold()).toEqual(['connected 1']);
+    expect(two.takeEvents()).toEqual(['connected 1']);
     one.connect('host2', helloOf(1, 'host1:3888'));
     ensemble.advance(100);
-    expect(two.takeTold()).toEqual(['connected 1']);
+    expect(two.takeEvents()).toEqual(['connected 1']);
     expect(one.closed).toEqual(['reset by peer', 'reset by peer']);
     expect(ensemble.streamsBetween(2, 1)).toBe(1);
   });
@@ -86,12 +86,12 @@ describe('establishing a connection', () => {
     ensemble.advance(10);
     two.connect('host1', helloOf(2, 'host2:3888'));
     ensemble.advance(50);
-    one.takeTold();
+    one.takeEvents();
     two.connect('host1', helloOf(2, 'host2:3888'), bytesOf(frameOf(4)));
     ensemble.advance(900);
-    expect([one.takeTold(), two.closed]).toEqual([[], []]);
+    expect([one.takeEvents(), two.closed]).toEqual([[], []]);
     ensemble.advance(200);
-    expect(one.takeTold()).toEqual(['connected 2', '2 says 4']);
+    expect(one.takeEvents()).toEqual(['connected 2', '2 says 4']);
     expect(two.closed).toEqual(['reset by peer']);
   });
 
@@ -107,12 +107,12 @@ describe('establishing a connection', () => {
         one.links.send(2, makeNotification(1));
         ensemble.advance(1000);
       }
-      one.takeTold();
+      one.takeEvents();
       two.connect('host1', helloOf(2, 'host2:3888'), bytesOf(frameOf(4)));
       ensemble.advance(50);
       if (isClosed) two.streams[0]?.destroy();
       ensemble.advance(50);
-      expect(one.takeTold()).toEqual(['connected 2', '2 says 4']);
+      expect(one.takeEvents()).toEqual(['connected 2', '2 says 4']);
     }
   });
 
@@ -123,7 +123,7 @@ describe('establishing a connection', () => {
       for (const to of [1, 2, 3]) links.send(to, { ...makeNotification(7), announces: 1 });
     // All servers become silent.
     ensemble.advance(10_000);
-    for (const server of servers) server.takeTold();
+    for (const server of servers) server.takeEvents();
     const stranger = new RawPeer(ensemble.network, 'stranger');
     for (let round = 0; round < 5; round++) {
       for (let i = 0; i < 20; i++) stranger.connect('host2', helloOf(3, 'stranger:3888'), bytesOf(frameOf(99)));
@@ -131,7 +131,7 @@ describe('establishing a connection', () => {
       stranger.connect('host2', helloOf(1, 'host1:3888'));
       ensemble.advance(3000);
     }
-    expect(servers.map((server) => server.takeTold())).toEqual([[], [], []]);
+    expect(servers.map((server) => server.takeEvents())).toEqual([[], [], []]);
     expect(stranger.closed).toHaveLength(105);
     expect(servers[1]?.traced.at(-1)).toMatchObject({
       kind: 'connection-refused',
@@ -150,7 +150,7 @@ describe('establishing a connection', () => {
       for (const to of [1, 3]) links.send(to, { ...makeNotification(7), announces: 1 });
     ensemble.advance(10_000);
     ensemble.crash(3, true);
-    one.takeTold();
+    one.takeEvents();
     const stranger = new RawPeer(ensemble.network, 'stranger');
     for (let i = 0; i < 3; i++) stranger.connect('host1', helloOf(3, 'stranger:3888'));
     const again = ensemble.start(3);
@@ -159,7 +159,7 @@ describe('establishing a connection', () => {
     ensemble.advance(5000);
     again.links.send(1, { ...makeNotification(9), announces: 1 });
     ensemble.advance(100);
-    expect(one.heard.get(3)).toBe(9);
+    expect(one.notifiedEpochs.get(3)).toBe(9);
     expect(ensemble.streamsBetween(1, 3)).toBe(1);
   });
 
@@ -169,7 +169,7 @@ describe('establishing a connection', () => {
       const ensemble = new LinkedServers(makeMembership([1, 2]), seed, { delayMaxMs: 150 });
       const servers = [2, 1].map((id) => ensemble.start(id));
       ensemble.advance(20_000);
-      for (const { told } of servers) expect(told.filter((what) => what.startsWith('connected'))).toHaveLength(1);
+      for (const { events } of servers) expect(events.filter((what) => what.startsWith('connected'))).toHaveLength(1);
       if (ensemble.network.dials.length > 1) crossings++;
     }
     expect(crossings).toBeGreaterThan(50);
@@ -182,7 +182,7 @@ describe('establishing a connection', () => {
     const two = new RawPeer(ensemble.network, 'host2');
     two.connect('host1', helloOf(2, 'host2:3888'), bytesOf(frameOf(4)), bytesOf(frameOf(5)));
     ensemble.advance(1500);
-    expect(one.takeTold().filter((what) => !what.startsWith('unreachable'))).toEqual([
+    expect(one.takeEvents().filter((what) => !what.startsWith('unreachable'))).toEqual([
       'connected 2',
       '2 says 4',
       '2 says 5',
@@ -240,10 +240,10 @@ describe('a notification', () => {
     ensemble.advance(1000);
     const one = ensemble.start(1);
     ensemble.advance(2000);
-    expect(one.takeTold().filter((what) => what.startsWith('2'))).toEqual(['2 says 3']);
+    expect(one.takeEvents().filter((what) => what.startsWith('2'))).toEqual(['2 says 3']);
     ensemble.network.breakStreams('host1', 'host2');
     ensemble.advance(5000);
-    expect(one.takeTold()).toEqual(['unreachable 2', 'connected 2', '2 says 3']);
+    expect(one.takeEvents()).toEqual(['unreachable 2', 'connected 2', '2 says 3']);
   });
 
   it('does not queue behind unsent ones: only the newest follows (ZOOKEEPER-880, 822)', () => {
@@ -253,6 +253,6 @@ describe('a notification', () => {
     ensemble.advance(3000);
     for (let round = 1; round <= 50; round++) two.links.send(1, makeNotification(round));
     ensemble.advance(1000);
-    expect(one.takeTold().filter((what) => what.startsWith('2'))).toEqual(['2 says 1', '2 says 50']);
+    expect(one.takeEvents().filter((what) => what.startsWith('2'))).toEqual(['2 says 1', '2 says 50']);
   });
 });

@@ -115,16 +115,16 @@ export class ElectionLinks implements ElectionStreamOwner {
       },
       connectTimeoutMs: this.#connectTimeoutMs,
       addressTimeoutMs: options.addressTimeoutMs ?? this.#connectTimeoutMs,
-      onPeerConnected: (id) => this.#tell(() => events.onPeerConnected(id)),
+      onPeerConnected: (id) => this.#deliver(() => events.onPeerConnected(id)),
       onPeerUnreachable: (id) => {
-        this.#tell(() => events.onPeerUnreachable(id));
+        this.#deliver(() => events.onPeerUnreachable(id));
         this.#maybeForget(id);
       },
       onPeerLost: (serverId, reason) => {
-        this.#tell(() => this.#trace.emit({ kind: 'peer-lost', serverId, reason }));
+        this.#deliver(() => this.#trace.emit({ kind: 'peer-lost', serverId, reason }));
       },
       refuse: (stream, reason) => this.#refuse(stream, reason),
-      onNotification: (from, notification) => this.#tell(() => events.onNotification(from, notification)),
+      onNotification: (from, notification) => this.#deliver(() => events.onNotification(from, notification)),
     };
   }
 
@@ -215,8 +215,8 @@ export class ElectionLinks implements ElectionStreamOwner {
     return this.#options.listensOnAllIps === true ? onePerPort(endpoints) : endpoints;
   }
 
-  #tell(tell: () => void): void {
-    if (!this.#isStopped) tell();
+  #deliver(deliver: () => void): void {
+    if (!this.#isStopped) deliver();
   }
 
   #peer(id: number): ElectionPeer {

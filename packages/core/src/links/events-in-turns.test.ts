@@ -32,14 +32,14 @@ const kindsOf = (client: TestClient): string[] => client.takeArrivals().map(({ k
 test('an event for thousands of clients leaves over several turns, and replies do not wait for it', () => {
   const { server, writer, other, watchers } = written();
   other.send(readRoot);
-  const told: number[] = [];
+  const received: number[] = [];
   for (let turn = 0; turn < 10; turn++) {
     server.core.onTurnEnd();
-    told.push(watchers.filter((watcher) => watcher.takeArrivals().length > 0).length);
+    received.push(watchers.filter((watcher) => watcher.takeArrivals().length > 0).length);
     if (turn === 0) expect([kindsOf(writer), kindsOf(other)]).toEqual([['reply'], ['reply']]);
   }
-  expect(Math.max(...told)).toBeLessThanOrEqual(128);
-  expect(told.reduce((sum, count) => sum + count, 0)).toBe(WATCHERS);
+  expect(Math.max(...received)).toBeLessThanOrEqual(128);
+  expect(received.reduce((sum, count) => sum + count, 0)).toBe(WATCHERS);
 });
 
 test('an event reaches a client before a reply that shows the change, even if it has not left yet', () => {

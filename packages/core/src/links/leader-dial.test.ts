@@ -8,11 +8,11 @@ const SECOND = { host: 'leaderb', port: 2889 };
 const TIMEOUT_MS = 1000;
 
 let network: MemoryNetwork;
-let told: string[];
+let events: string[];
 
 beforeEach(() => {
   network = new MemoryNetwork(1);
-  told = [];
+  events = [];
 });
 
 function dial(...addresses: readonly { host: string; port: number }[]): LeaderDial {
@@ -21,10 +21,10 @@ function dial(...addresses: readonly { host: string; port: number }[]): LeaderDi
     { addresses, addressTimeoutMs: TIMEOUT_MS },
     {
       onConnected: (stream) => {
-        told.push(`connected to ${stream.remote.host}`);
+        events.push(`connected to ${stream.remote.host}`);
         return SILENT;
       },
-      onFailed: (reason) => told.push(`failed: ${reason}`),
+      onFailed: (reason) => events.push(`failed: ${reason}`),
     },
   );
   made.start();
@@ -69,10 +69,10 @@ function advance(dialling: LeaderDial | null, ms: number): void {
 it('redials a leader that has not opened its port yet, for a short time', () => {
   const dialling = dial(FIRST);
   advance(dialling, 300);
-  expect(told).toEqual([]);
+  expect(events).toEqual([]);
   const streams = listen(FIRST);
   advance(dialling, 200);
-  expect(told).toEqual(['connected to leader']);
+  expect(events).toEqual(['connected to leader']);
   expect(streams).toHaveLength(1);
   expect(dialling.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
 });
@@ -81,31 +81,31 @@ it('stops redialling a refusing leader once its election connection has broken, 
   const refused = dial(FIRST);
   advance(refused, 50);
   refused.onLeaderLost();
-  expect(told).toEqual(['failed: it refuses, and its election connection has broken, too']);
+  expect(events).toEqual(['failed: it refuses, and its election connection has broken, too']);
   const early = dial(FIRST);
   early.onLeaderLost();
-  expect(told).toHaveLength(1);
+  expect(events).toHaveLength(1);
   advance(early, 20);
-  expect(told[1]).toBe('failed: refused');
+  expect(events[1]).toBe('failed: refused');
   const streams = listen(FIRST);
   const alive = dial(FIRST);
   alive.onLeaderLost();
   advance(alive, 10);
-  expect(told[2]).toBe('connected to leader');
+  expect(events[2]).toBe('connected to leader');
   expect(streams).toHaveLength(1);
 });
 
 it('fails once if the leader never opens its port', () => {
   const dialling = dial(FIRST, SECOND);
   advance(dialling, 5000);
-  expect(told).toEqual(['failed: refused']);
+  expect(events).toEqual(['failed: refused']);
 });
 
 it('takes the first of several addresses that answers, and cancels the others', () => {
   const streams = [listen(FIRST), listen(SECOND)];
   const dialling = dial(FIRST, SECOND);
   advance(dialling, 5000);
-  expect(told).toHaveLength(1);
+  expect(events).toHaveLength(1);
   expect(streams.map(({ length }) => length).sort()).toEqual([0, 1]);
 });
 
@@ -118,17 +118,17 @@ it.each([
   network.blackHoles.add(`learner>${host}`);
   const dialling = dial(FIRST, SECOND);
   advance(dialling, 50);
-  expect(told).toEqual([`connected to ${other}`]);
+  expect(events).toEqual([`connected to ${other}`]);
 });
 
 it('fails when none of several addresses answers in time, but has no timeout for a single one', () => {
   for (const host of ['leader', 'leaderb']) network.blackHoles.add(`learner>${host}`);
   const several = dial(FIRST, SECOND);
   advance(several, TIMEOUT_MS);
-  expect(told).toEqual(['failed: no answer within 1000 ms']);
+  expect(events).toEqual(['failed: no answer within 1000 ms']);
   const single = dial(FIRST);
   advance(single, 60_000);
-  expect(told).toHaveLength(1);
+  expect(events).toHaveLength(1);
 });
 
 it('has no events once it is cancelled', () => {
@@ -137,6 +137,6 @@ it('has no events once it is cancelled', () => {
   network.step();
   dialling.cancel();
   advance(dialling, 5000);
-  expect(told).toEqual([]);
+  expect(events).toEqual([]);
   expect(streams).toEqual([]);
 });

@@ -163,7 +163,7 @@ export class LearnerLink implements StreamEvents, Flushable {
     this.#isAwaitingFlush = false;
     this.#pump();
     // What `onRoom` sends still belongs to this turn.
-    while (this.#maybeTellRoom() && this.#isAwaitingFlush) {
+    while (this.#maybeSignalRoom() && this.#isAwaitingFlush) {
       this.#isAwaitingFlush = false;
       this.#pump();
     }
@@ -195,7 +195,7 @@ export class LearnerLink implements StreamEvents, Flushable {
   }
 
   /** @returns true when `onRoom` was called */
-  #maybeTellRoom(): boolean {
+  #maybeSignalRoom(): boolean {
     if (!this.#owesRoom || !this.hasRoom) return false;
     this.#owesRoom = false;
     this.#events.onRoom();
@@ -213,7 +213,7 @@ export class LearnerLink implements StreamEvents, Flushable {
     if (!this.#isOpen) return;
     this.#events.onProgress();
     this.#pump();
-    this.#maybeTellRoom();
+    this.#maybeSignalRoom();
   }
 
   onClosed(reason: string): void {

@@ -105,11 +105,11 @@ test.each([1, 2])('what each client receives fits one history, regardless of oth
   server.run();
   expect(server.core.view.outstandingRequests).toBe(0);
 
-  const arrivals = new Map(all.map(({ client, asked }) => [client, { asked, told: client.takeArrivals() }]));
+  const arrivals = new Map(all.map(({ client, asked }) => [client, { asked, arrived: client.takeArrivals() }]));
   const changes: Change[] = [];
   for (const { client } of parties.slice(0, WRITERS)) {
-    const { asked, told } = arrivals.get(client)!;
-    for (const each of told) {
+    const { asked, arrived } = arrivals.get(client)!;
+    for (const each of arrived) {
       if (each.kind !== 'reply' || each.header.error !== 0) continue;
       const { xid, zxid } = each.header;
       const request = asked[xid - 1]!;
@@ -130,13 +130,13 @@ test.each([1, 2])('what each client receives fits one history, regardless of oth
   };
 
   let lists = 0;
-  for (const [client, { asked, told }] of arrivals) {
+  for (const [client, { asked, arrived }] of arrivals) {
     let replyZxid = 0;
     let eventZxid = 0;
     let watchedFrom = Number.POSITIVE_INFINITY;
     const xids: number[] = [];
     const events: number[] = [];
-    for (const each of told) {
+    for (const each of arrived) {
       if (each.kind === 'event' && each.zxid > 0) {
         // No reply that shows the change has come before the event, and events come in order.
         expect(each.zxid).toBeGreaterThan(replyZxid);

@@ -240,8 +240,8 @@ describe('setWatches with many paths', () => {
     ]);
     other.send(readRoot);
     server.core.onTurnEnd();
-    const told = client.takeArrivals();
-    expect(told.map((arrival) => arrival.kind === 'event' && arrival.event.type)).toEqual([
+    const arrived = client.takeArrivals();
+    expect(arrived.map((arrival) => arrival.kind === 'event' && arrival.event.type)).toEqual([
       EventType.nodeDataChanged,
       EventType.nodeDeleted,
     ]);

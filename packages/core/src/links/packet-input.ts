@@ -109,7 +109,7 @@ export class PacketInput<Packet> {
 
   advance(): void {
     while (!this.#isPaused && !this.#isOver) {
-      const hasRead = this.#receiver === null ? this.#tellPacket() : this.#feed(this.#receiver);
+      const hasRead = this.#receiver === null ? this.#deliverPacket() : this.#feed(this.#receiver);
       if (!hasRead && !this.#input.more()) break;
     }
     if (this.#isPaused || this.#isOver || this.#endReason === null) return;
@@ -118,7 +118,7 @@ export class PacketInput<Packet> {
   }
 
   /** @returns false when more bytes are needed, or reading is over */
-  #tellPacket(): boolean {
+  #deliverPacket(): boolean {
     const input = this.#input;
     const { bytes, start } = input;
     const length = this.#scanner.scan(bytes, start, input.end);

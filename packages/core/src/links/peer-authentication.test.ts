@@ -54,7 +54,7 @@ function sasl(password: string | null, isRequired = true): PeerAuthentication {
 
 /** One end of a stream, and what its owner received. */
 class End {
-  told = '';
+  received = '';
   closed: string | null = null;
   stream: ByteStream | null = null;
 
@@ -62,7 +62,7 @@ class End {
     this.stream = stream;
     return {
       onBytes: (chunk) => {
-        this.told += textOf(chunk);
+        this.received += textOf(chunk);
       },
       onDrain: () => {},
       onClosed: (reason) => {
@@ -122,7 +122,7 @@ const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];
 describe('an exchange between servers', () => {
   test.each(SEEDS)('comes before everything on the quorum port, in pieces of any size (%i)', (seed) => {
     const { here, there, warnings } = meet('quorum', sasl('right'), sasl('right'), [bytes('one'), bytes('two')], seed);
-    expect(there.told).toBe('onetwo');
+    expect(there.received).toBe('onetwo');
     there.stream?.write(bytes('back'));
     expect(here.closed).toBeNull();
     expect(warnings).toEqual([]);
@@ -130,26 +130,26 @@ describe('an exchange between servers', () => {
 
   test.each(SEEDS)('comes after the hello on the election port, which is delivered when it is over (%i)', (seed) => {
     const { there } = meet('election', sasl('right'), sasl('right'), [HELLO, bytes('vote')], seed);
-    expect(there.told).toBe(`${textOf(HELLO)}vote`);
+    expect(there.received).toBe(`${textOf(HELLO)}vote`);
     const refused = meet('election', sasl('wrong'), sasl('right'), [HELLO, bytes('vote')], seed);
-    expect(refused.there.told).toBe('');
+    expect(refused.there.received).toBe('');
     expect(refused.there.closed).toMatch(/wrong password/);
     expect(refused.here.closed).toMatch(/refuses the SASL login/);
   });
 
   test('is finished before a server that only sends a hello may close', () => {
-    expect(meet('election', sasl('right'), sasl('right'), [HELLO, null]).there.told).toBe(textOf(HELLO));
+    expect(meet('election', sasl('right'), sasl('right'), [HELLO, null]).there.received).toBe(textOf(HELLO));
   });
 
   test('is required of all servers, or of none', () => {
     const strict = meet('quorum', null, sasl('right'), [bytes('a learner')]);
-    expect(strict.there.told).toBe('');
+    expect(strict.there.received).toBe('');
     expect(strict.warnings).toEqual([expect.stringMatching(/^a:\d+ on the quorum port: it does not authenticate/)]);
-    expect(meet('quorum', null, sasl('right', false), [bytes('a learner')]).there.told).toBe('a learner');
+    expect(meet('quorum', null, sasl('right', false), [bytes('a learner')]).there.received).toBe('a learner');
     const voter = meet('election', null, sasl('right', false), [HELLO, bytes('vote for me')]);
-    expect(voter.there.told).toBe(`${textOf(HELLO)}vote for me`);
-    expect(meet('election', null, sasl('right', false), [HELLO, null]).there.told).toBe(textOf(HELLO));
-    expect(meet('election', null, sasl('right', true), [HELLO, null]).there.told).toBe('');
+    expect(voter.there.received).toBe(`${textOf(HELLO)}vote for me`);
+    expect(meet('election', null, sasl('right', false), [HELLO, null]).there.received).toBe(textOf(HELLO));
+    expect(meet('election', null, sasl('right', true), [HELLO, null]).there.received).toBe('');
   });
 
   test('that fails although it is not required leaves the stream open, as with Apache', () => {
@@ -190,7 +190,7 @@ describe('an exchange between servers', () => {
     });
     network.settle();
     expect(here.closed).toMatch(reason);
-    expect(here.told).toBe('');
+    expect(here.received).toBe('');
   });
 
   test('reports which mechanism the other end uses if it is not supported here', () => {
@@ -221,6 +221,6 @@ describe('an exchange between servers', () => {
     expect(endless.there.closed).toMatch(/takes too many tokens/);
     const garbage = raw(packet(0, ''), new Uint8Array(64));
     expect(garbage.there.closed).toMatch(/an invalid SASL packet/);
-    expect([endless.there.told, garbage.there.told]).toEqual(['', '']);
+    expect([endless.there.received, garbage.there.received]).toEqual(['', '']);
   });
 });

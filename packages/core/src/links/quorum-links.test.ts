@@ -49,7 +49,7 @@ describe('a link that is paused', () => {
   it('has no events until it is resumed, not even for packets received with the current one', () => {
     const pair = new LinkPair(1, { chunkBytesMax: 10_000 });
     for (let i = 1; i <= 10; i++) pair.learnerLink.send(commitOf(i));
-    pair.onLearnerTold = (packet) => {
+    pair.onPacketAtLearner = (packet) => {
       if (zxidsOf([packet])[0] === makeZxid(1, 3)) pair.leaderLink.pause();
     };
     pair.run();
@@ -68,12 +68,12 @@ describe('a link that is paused', () => {
     const pair = new LinkPair(1, { chunkBytesMax: 10_000 });
     pair.learnerLink.send(commitOf(1));
     pair.learnerLink.send(commitOf(2));
-    pair.onLearnerTold = () => pair.leaderLink.pause();
+    pair.onPacketAtLearner = () => pair.leaderLink.pause();
     pair.run();
     pair.streams[1].reset();
     pair.run();
     expect(pair.atLearner).toHaveLength(1);
-    pair.onLearnerTold = () => {};
+    pair.onPacketAtLearner = () => {};
     pair.leaderLink.resume();
     pair.run();
     expect(zxidsOf(pair.packetsAtLearner)).toEqual([makeZxid(1, 1), makeZxid(1, 2)]);
@@ -84,7 +84,7 @@ describe('a link that is paused', () => {
   it('that is resumed and paused again at once still has no events', () => {
     const pair = new LinkPair(1, { chunkBytesMax: 10_000 });
     for (let i = 1; i <= 3; i++) pair.learnerLink.send(commitOf(i));
-    pair.onLearnerTold = () => pair.leaderLink.pause();
+    pair.onPacketAtLearner = () => pair.leaderLink.pause();
     pair.run();
     pair.leaderLink.resume();
     pair.leaderLink.pause();
@@ -109,21 +109,21 @@ describe('output', () => {
   });
 
   it('has room again once the learner has taken it, which is reported', () => {
-    const { stream, host, told, link } = stubbedLearnerLink();
+    const { stream, host, calls, link } = stubbedLearnerLink();
     link.sendProposal(1 as Zxid, new Uint8Array(10));
     host.endTurn();
-    expect(told).toEqual(['room']);
+    expect(calls).toEqual(['room']);
     link.sendProposal(2 as Zxid, new Uint8Array(2 << 20));
     expect(link.hasRoom).toBe(false);
     stream.queuedBytes = 2 << 20;
     host.endTurn();
-    expect(told).toEqual(['room']);
+    expect(calls).toEqual(['room']);
     stream.queuedBytes = 0;
     link.onDrain();
-    expect(told).toEqual(['room', 'progress', 'room']);
+    expect(calls).toEqual(['room', 'progress', 'room']);
     expect(link.hasRoom).toBe(true);
     host.endTurn();
-    expect(told).toHaveLength(3);
+    expect(calls).toHaveLength(3);
   });
 
   it('that is sent in `onRoom` leaves in the same turn', () => {
@@ -144,18 +144,18 @@ describe('output', () => {
   });
 
   it('of a learner that does not read is bounded: the link ends', () => {
-    const { stream, host, told, link } = stubbedLearnerLink();
+    const { stream, host, calls, link } = stubbedLearnerLink();
     const queuedMax = LINK_OUTPUT_BYTES_MAX + host.fieldBytesMax;
     stream.queuedBytes = queuedMax;
     link.send(commitOf(1));
     host.endTurn();
-    expect(told).toEqual([]);
+    expect(calls).toEqual([]);
     link.send(commitOf(2));
     expect(stream.calls).toEqual(['destroy']);
-    expect(told).toEqual([]);
+    expect(calls).toEqual([]);
     host.endTurn();
     link.onClosed('destroyed');
-    expect(told).toEqual([`the learner does not read: ${queuedMax + 20} bytes are queued for it`]);
+    expect(calls).toEqual([`the learner does not read: ${queuedMax + 20} bytes are queued for it`]);
   });
 
   it('of the turn in which a link is closed still leaves; no event follows', () => {
@@ -172,7 +172,7 @@ describe('output', () => {
   });
 
   it('of a closed link is dropped when the peer does not read', () => {
-    const { stream, host, told, link } = stubbedLearnerLink();
+    const { stream, host, calls, link } = stubbedLearnerLink();
     stream.queuedBytes = 5;
     link.send(commitOf(1));
     host.endTurn();
@@ -180,7 +180,7 @@ describe('output', () => {
     link.send(commitOf(2));
     host.endTurn();
     expect(stream.calls).toEqual(['destroy']);
-    expect(told).toEqual(['room']);
+    expect(calls).toEqual(['room']);
   });
 });
 
@@ -221,34 +221,34 @@ describe('invalid bytes', () => {
       fc.uint8Array({ maxLength: 300 }),
       fc.array(int, { maxLength: 60 }).map((ints) => bytesOf((b) => ints.reduce((list, value) => list.int(value), b))),
     );
-    const ends = (link: (stream: StubStream, host: LinkHost, told: string[]) => StreamEvents) =>
+    const ends = (link: (stream: StubStream, host: LinkHost, calls: string[]) => StreamEvents) =>
       fc.assert(
         fc.property(bytes, fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1 }), (all, steps) => {
           const stream = new StubStream();
-          const told: string[] = [];
-          const events = link(stream, new TestLinkHost(), told);
+          const calls: string[] = [];
+          const events = link(stream, new TestLinkHost(), calls);
           for (let at = 0, i = 0; at < all.length; i++) {
             const next = at + steps[i % steps.length]!;
             events.onBytes(all.slice(at, next));
             at = next;
           }
-          const closed = told.indexOf('closed');
-          expect(closed === -1 || closed === told.length - 1).toBe(true);
+          const closed = calls.indexOf('closed');
+          expect(closed === -1 || closed === calls.length - 1).toBe(true);
           expect(stream.calls).toEqual(closed === -1 ? [] : ['destroy']);
         }),
         { numRuns: 3000 },
       );
-    ends((stream, host, told) => {
+    ends((stream, host, calls) => {
       return new LearnerLink(stream, host, {
-        onPacket: () => told.push('packet'),
+        onPacket: () => calls.push('packet'),
         onRoom() {},
         onProgress() {},
-        onLinkClosed: () => told.push('closed'),
+        onLinkClosed: () => calls.push('closed'),
       });
     });
-    ends((stream, host, told) => {
-      const onSnapshot = () => told.push('snapshot');
-      const events = { onPacket: () => told.push('packet'), onSnapshot, onLinkClosed: () => told.push('closed') };
+    ends((stream, host, calls) => {
+      const onSnapshot = () => calls.push('snapshot');
+      const events = { onPacket: () => calls.push('packet'), onSnapshot, onLinkClosed: () => calls.push('closed') };
       return new LeaderLink(stream, host, makeDatabase, events);
     });
   });

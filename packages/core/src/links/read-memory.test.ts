@@ -42,7 +42,7 @@ function send(sizes: readonly number[], behind: number, chunkBytesMax: number): 
     expect(payload.length === expected.length && payload.every((byte, i) => byte === expected[i])).toBe(true);
     pair.leaderLink.onApplied(zxid);
   };
-  pair.onLearnerTold = (packet) => {
+  pair.onPacketAtLearner = (packet) => {
     if (packet.type !== PacketType.proposal) throw new Error('only proposals are sent');
     memories.add(packet.payload.buffer);
     shown.push(packet);
@@ -89,14 +89,14 @@ describe('the memory of a link to the leader', () => {
     const entry = readTxnEntry(new JuteReader(payload))!;
     pair.learnerLink.send({ type: PacketType.informAndActivate, designatedLeader: 1, entry, payload });
     pair.run();
-    const [told] = pair.packetsAtLearner;
-    if (told?.type !== PacketType.informAndActivate) throw new Error('the change has not arrived');
+    const [arrived] = pair.packetsAtLearner;
+    if (arrived?.type !== PacketType.informAndActivate) throw new Error('the change has not arrived');
     for (let i = 0; i < 2000; i++) {
       pair.leaderLink.onApplied(previousZxid(zxid));
       pair.learnerLink.send(commitOf(1));
       pair.run();
     }
-    expect(told.payload).toEqual(payload);
+    expect(arrived.payload).toEqual(payload);
   });
 
   test('is reused at once when it contains no txn, as in a snapshot', () => {

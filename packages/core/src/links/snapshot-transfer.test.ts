@@ -69,7 +69,7 @@ describe('a snapshot', () => {
       expect(pair.atLeader.slice(0, 3)).toEqual(['progress', 'progress', 'room']);
       expect(zxidsOf(pair.packetsAtLearner.slice(0, 2))).toEqual([makeZxid(1, 1), zxid]);
 
-      const at = pair.atLearner.findIndex((told) => typeof told === 'object' && 'database' in told);
+      const at = pair.atLearner.findIndex((calls) => typeof calls === 'object' && 'database' in calls);
       expect(at).toBe(2);
       const received = pair.atLearner[at] as { database: Database };
       expect(received.database.lastZxid).toBe(zxid);
@@ -101,7 +101,7 @@ describe('a snapshot', () => {
       const header = { sessionId: 7n, cxid: i, zxid: makeZxid(1, i), time: i };
       database.apply(header, { type: OpCode.create, ...znode }, SILENT_EVENTS);
     }
-    const { stream, host, link, told } = stubbedLearnerLink();
+    const { stream, host, link, calls } = stubbedLearnerLink();
     link.sendSnapshot(database, database.lastZxid);
     link.send(commitOf(12));
     const bytesOfTurns: number[] = [];
@@ -115,7 +115,7 @@ describe('a snapshot', () => {
     expect(Math.max(...bytesOfTurns)).toBeLessThan(400_000);
     expect(stream.written.length).toBeGreaterThan(1_200_000);
     expect(link.hasRoom).toBe(true);
-    expect(told).toContain('room');
+    expect(calls).toContain('room');
   });
 
   /** SNAP, no sessions, no ACLs, the root, the end, and a signature. */

@@ -22,7 +22,7 @@ export class WordAnswer {
    *
    * @returns true when that was the last of it
    */
-  tell(connection: AskingConnection): boolean {
+  sendTo(connection: AskingConnection): boolean {
     while (!connection.mustWait && !this.#isDone) {
       const piece = this.#next();
       if (piece !== '') connection.output.text(piece);

@@ -24,7 +24,7 @@ function partsOf(serverId: number, overrides: Partial<EnsembleOptions> = {}): Pa
 class Pair {
   readonly leader: LeaderParty;
   readonly learner: LearnerParty;
-  #told = 0;
+  #reported = 0;
 
   constructor(overrides: Partial<EnsembleOptions> = {}) {
     this.leader = new LeaderParty(partsOf(1, overrides));
@@ -37,15 +37,15 @@ class Pair {
       if (packet.type === PacketType.request) this.leader.forward(2, packet, nowMs);
     }
     this.leader.commit();
-    this.tell();
+    this.report();
   }
 
-  tell(): void {
-    for (const entry of this.leader.log.slice(this.#told)) {
+  report(): void {
+    for (const entry of this.leader.log.slice(this.#reported)) {
       this.learner.propose(entry);
       this.learner.commit(entry.header.zxid);
     }
-    this.#told = this.leader.log.length;
+    this.#reported = this.leader.log.length;
   }
 
   get types(): number[] {

@@ -96,8 +96,8 @@ export class Pipeline implements TxnHost {
   /** The connections that wait for a new session. */
   readonly #creators = new Map<bigint, SessionCreator>();
   readonly #writers = new RecentWriters();
-  /** `toldCount` of the watches before the current txn. */
-  #toldBefore = 0;
+  /** `notifiedCount` of the watches before the current txn. */
+  #notifiedBefore = 0;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -315,7 +315,7 @@ export class Pipeline implements TxnHost {
   apply(next: CommittedTxn, nowMs: number): ApplyResult {
     this.#answerBefore(next);
     const { database, watches } = this.#parts;
-    this.#toldBefore = watches.toldCount;
+    this.#notifiedBefore = watches.notifiedCount;
     const result = database.apply(next.header, next.txn, watches, next.prepared);
     this.end(next, result, nowMs);
     return result;
@@ -324,7 +324,7 @@ export class Pipeline implements TxnHost {
   begin(next: CommittedTxn): TxnSteps | null {
     this.#answerBefore(next);
     const { database, watches } = this.#parts;
-    this.#toldBefore = watches.toldCount;
+    this.#notifiedBefore = watches.notifiedCount;
     return database.applyInSteps(next.header, next.txn, watches, next.prepared);
   }
 
@@ -402,7 +402,7 @@ export class Pipeline implements TxnHost {
   /** Pauses a client after a long multi or a write that fires many watches, or if its session owns many ephemerals. */
   #maybePause(client: Client, txn: Txn, nowMs: number): void {
     const { waiting, session } = client;
-    const parts = excessOf(txn, this.#parts.watches.toldCount - this.#toldBefore);
+    const parts = excessOf(txn, this.#parts.watches.notifiedCount - this.#notifiedBefore);
     const made = ephemeralsMadeBy(txn);
     const owned = made === 0 ? 0 : this.ephemeralCountOf(session!.id) - SHORT_END_EPHEMERALS;
     const ephemerals = Math.min(made, owned);

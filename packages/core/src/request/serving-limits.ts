@@ -16,7 +16,7 @@ export class ServingLimits {
   readonly #trace: Trace;
   readonly #counts: Map<LimitName, number> = new Map(LIMITS.map((limit) => [limit, 0]));
   /** Time and count of the last report of each limit. */
-  readonly #told: Map<LimitName, { ms: number; count: number }> = new Map();
+  readonly #reported: Map<LimitName, { ms: number; count: number }> = new Map();
   /** Why requests that add data are refused; null while they are not. */
   #growthRefusal: string | null = null;
 
@@ -71,17 +71,17 @@ export class ServingLimits {
   refuse(limit: LimitName, reason: string, nowMs: number): void {
     const count = this.countOf(limit) + 1;
     this.#counts.set(limit, count);
-    const told = this.#told.get(limit);
-    if (told !== undefined && nowMs - told.ms < TOLD_MS) return;
-    this.#trace.emit({ kind: 'limit-reached', limit, reason, refused: count - (told?.count ?? 0) });
-    this.#told.set(limit, { ms: nowMs, count });
+    const reported = this.#reported.get(limit);
+    if (reported !== undefined && nowMs - reported.ms < REPORT_INTERVAL_MS) return;
+    this.#trace.emit({ kind: 'limit-reached', limit, reason, refused: count - (reported?.count ?? 0) });
+    this.#reported.set(limit, { ms: nowMs, count });
   }
 }
 
 /** Prefix of the close reason of a connection that exceeds a limit; the trace reports the limit itself only once. */
 export const LIMIT_REACHED = 'a limit of this server is reached: ';
 
-const TOLD_MS = 1000;
+const REPORT_INTERVAL_MS = 1000;
 
 /** Whether it may add znodes or data to the tree. setData and setACL count, even if they shrink the data. */
 function makesGrow(request: Request): boolean {

@@ -32,10 +32,10 @@ let stranger: TestClient;
 function ask(client: TestClient, request: Request): string[] {
   client.send(request);
   server.run();
-  return told(client);
+  return eventsOf(client);
 }
 
-function told(client: TestClient): string[] {
+function eventsOf(client: TestClient): string[] {
   return client.takeArrivals().map((arrival) => {
     if (arrival.kind === 'reply') return String(arrival.header.error);
     if (arrival.kind !== 'event') return arrival.kind;
@@ -84,7 +84,7 @@ describe('setWatches on a znode that the client may not read', () => {
     for (const request of [setData('/secret'), create('/secret/x'), remove('/secret/x'), remove('/secret')]) {
       expect(ask(owner, request)).toEqual(['0']);
     }
-    expect(told(stranger)).toEqual([]);
+    expect(eventsOf(stranger)).toEqual([]);
   });
 
   test('reveals only whether the znode exists, like getData', () => {
@@ -104,7 +104,7 @@ describe('setWatches on a znode that the client may not read', () => {
     expect(ask(owner, setData('/secret'))).toEqual(['nodeDataChanged /secret', '0']);
     expect(ask(stranger, setWatches(NEVER, { data: ['/open'], child: ['/open'] }))).toEqual(['0']);
     expect(ask(owner, create('/open/x'))).toEqual(['nodeChildrenChanged /open', '0']);
-    expect(told(stranger)).toEqual(['nodeChildrenChanged /open']);
+    expect(eventsOf(stranger)).toEqual(['nodeChildrenChanged /open']);
   });
 
   test('notifies a client that lost the permission while disconnected, before it can read anything newer', () => {
@@ -115,7 +115,7 @@ describe('setWatches on a znode that the client may not read', () => {
     const back = server.open();
     back.connect({ session: stranger.session! });
     server.run();
-    told(back);
+    eventsOf(back);
     expect(ask(back, setWatches(seen, { data: ['/open'] }))).toEqual(['nodeDataChanged /open', '0']);
   });
 });
@@ -142,11 +142,11 @@ describe('events of a znode that the client may not read', () => {
       remove('/secret'),
     ]) {
       expect(ask(owner, request)).toEqual(['0']);
-      expect(told(stranger)).toEqual([]);
+      expect(eventsOf(stranger)).toEqual([]);
     }
     // Events of a child that anyone may read are sent, even if its parent is not readable.
     ask(owner, create('/hidden', CreateMode.persistent, { acl: ANNS }));
     ask(owner, create('/hidden/open'));
-    expect(told(stranger)).toEqual(['nodeCreated /hidden/open']);
+    expect(eventsOf(stranger)).toEqual(['nodeCreated /hidden/open']);
   });
 });

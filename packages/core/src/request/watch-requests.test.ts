@@ -149,14 +149,14 @@ describe('setWatches of one-shot watches', () => {
     ['child', 'its data change', []],
     ['child', 'a child comes', ['nodeChildrenChanged /a']],
     ['child', 'it goes', ['nodeDeleted /a']],
-  ] as const)('a %s watch, when %s meanwhile', (kind, what, told) => {
+  ] as const)('a %s watch, when %s meanwhile', (kind, what, expected) => {
     const bench = new Bench();
     const seen = bench.lastZxid;
     away[what](bench);
     bench.rearm({ [kind]: ['/a'] }, seen);
-    expect(bench.events).toEqual(told);
+    expect(bench.events).toEqual(expected);
     const { count } = kind === 'data' ? bench.watches.data : bench.watches.child;
-    expect(count).toBe(told.length === 0 ? 1 : 0);
+    expect(count).toBe(expected.length === 0 ? 1 : 0);
   });
 
   it('a watch of exists, where there was nothing, fires at once if the znode exists now, otherwise it is set', () => {

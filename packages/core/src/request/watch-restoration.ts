@@ -84,24 +84,24 @@ export class WatchRestoration implements LongRead {
   #restoreData(path: string): void {
     const { tree, watches } = this.#parts;
     const znode = tree.znodes.find(path);
-    if (znode === 0) this.#tellAgain(EventType.nodeDeleted, path);
+    if (znode === 0) this.#notifyAgain(EventType.nodeDeleted, path);
     else if (tree.mzxidOf(znode) > this.#request.relativeZxid || !this.#mayRead(znode))
-      this.#tellAgain(EventType.nodeDataChanged, path);
+      this.#notifyAgain(EventType.nodeDataChanged, path);
     else watches.data.add(path, this.#client, WatchMode.standard);
   }
 
   #restoreExist(path: string): void {
     const { tree, watches } = this.#parts;
-    if (tree.znodes.find(path) !== 0) this.#tellAgain(EventType.nodeCreated, path);
+    if (tree.znodes.find(path) !== 0) this.#notifyAgain(EventType.nodeCreated, path);
     else watches.data.add(path, this.#client, WatchMode.standard);
   }
 
   #restoreChild(path: string): void {
     const { tree, watches } = this.#parts;
     const znode = tree.znodes.find(path);
-    if (znode === 0) this.#tellAgain(EventType.nodeDeleted, path);
+    if (znode === 0) this.#notifyAgain(EventType.nodeDeleted, path);
     else if (tree.pzxidOf(znode) > this.#request.relativeZxid || !this.#mayRead(znode))
-      this.#tellAgain(EventType.nodeChildrenChanged, path);
+      this.#notifyAgain(EventType.nodeChildrenChanged, path);
     else watches.child.add(path, this.#client, WatchMode.standard);
   }
 
@@ -110,7 +110,7 @@ export class WatchRestoration implements LongRead {
   }
 
   /** Sent regardless of the ACL: it only tells whether the znode exists, which any client may know. */
-  #tellAgain(type: EventType, path: string): void {
+  #notifyAgain(type: EventType, path: string): void {
     this.#client.onWatchEvent(new WatchEvent(type, path, ZXID_NONE, OPEN_ACL_ID));
   }
 }

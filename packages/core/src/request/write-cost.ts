@@ -65,11 +65,11 @@ const COSTLY_UNITS = 2048;
 const SHORT_MULTI_PARTS = 4096;
 
 /** A change costs as much as sixteen watch events. */
-const TOLD_PER_PART_SHIFT = 4;
+const NOTIFIED_PER_PART_SHIFT = 4;
 
 /** @returns parts of a multi beyond those of a short one; fired watches count as parts */
-export function excessOf(txn: Txn, told: number): number {
-  return txn.type === OpCode.multi ? txn.txns.length + (told >> TOLD_PER_PART_SHIFT) - SHORT_MULTI_PARTS : 0;
+export function excessOf(txn: Txn, notified: number): number {
+  return txn.type === OpCode.multi ? txn.txns.length + (notified >> NOTIFIED_PER_PART_SHIFT) - SHORT_MULTI_PARTS : 0;
 }
 
 /** Ending a session with more ephemerals takes long. */

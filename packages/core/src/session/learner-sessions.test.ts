@@ -64,7 +64,7 @@ describe('a learner that holds leases', () => {
   test('marks an incomplete reply by listing the first session twice', () => {
     const sessions = leased();
     for (const id of [1n, 2n, 3n]) sessions.open(id, 4000, 0);
-    const idsOf = (told: readonly { readonly sessionId: bigint }[]) => told.map(({ sessionId }) => sessionId);
+    const idsOf = (reported: readonly { readonly sessionId: bigint }[]) => reported.map(({ sessionId }) => sessionId);
     expect(idsOf(sessions.takeTouched(2, 0))).toEqual([1n, 1n]);
     expect(idsOf(sessions.takeTouched(2, 0))).toEqual([2n, 3n]);
   });

@@ -94,21 +94,21 @@ export class LearnerSessions implements SessionTable {
     const isComplete = this.#touched.length <= countMax;
     const touched = isComplete ? this.#touched : this.#touched.slice(0, this.holdsLeases ? countMax - 1 : countMax);
     this.#touched = this.#touched.slice(touched.length);
-    const told = touched.map((session) => {
+    const reported = touched.map((session) => {
       session.isTouched = false;
       return { sessionId: session.id, timeoutMs: session.timeoutMs };
     });
-    if (!isComplete && this.holdsLeases) told.push(told[0]!);
-    else this.#tellRelayed(told, countMax);
-    return told;
+    if (!isComplete && this.holdsLeases) reported.push(reported[0]!);
+    else this.#addRelayed(reported, countMax);
+    return reported;
   }
 
-  #tellRelayed(told: SessionTimeout[], countMax: number): void {
+  #addRelayed(reported: SessionTimeout[], countMax: number): void {
     // A reply that ends with its first session is marked as incomplete.
-    if (told.length > 0) this.#relayed.delete(told[0]!.sessionId);
+    if (reported.length > 0) this.#relayed.delete(reported[0]!.sessionId);
     for (const [sessionId, timeoutMs] of this.#relayed) {
-      if (told.length >= countMax) return;
-      told.push({ sessionId, timeoutMs });
+      if (reported.length >= countMax) return;
+      reported.push({ sessionId, timeoutMs });
       this.#relayed.delete(sessionId);
     }
   }

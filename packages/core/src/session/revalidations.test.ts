@@ -8,12 +8,12 @@ test('answers are matched to questions in their order, each with the timeout tha
     opened.push([timeoutMs, askedMs]);
     return new Session(id, timeoutMs);
   };
-  const told: string[] = [];
+  const answers: string[] = [];
   const clientOf = (name: string): ResumingClient => ({
     isOpen: true,
-    onSessionResumed: () => told.push(`${name} is resumed`),
-    onSessionRefused: () => told.push(`${name} is refused`),
-    closeAfterReplies: () => told.push(`${name} is superseded`),
+    onSessionResumed: () => answers.push(`${name} is resumed`),
+    onSessionRefused: () => answers.push(`${name} is refused`),
+    closeAfterReplies: () => answers.push(`${name} is superseded`),
   });
   const revalidations = new Revalidations({ open }, () => {});
   revalidations.ask(clientOf('first'), 7n, 4000, 10);
@@ -22,5 +22,5 @@ test('answers are matched to questions in their order, each with the timeout tha
   revalidations.onRevalidated(7n, false);
   revalidations.onRevalidated(7n, true);
   expect(opened).toEqual([[4000, 10]]);
-  expect(told).toEqual(['first is superseded', 'first is resumed', 'second is refused']);
+  expect(answers).toEqual(['first is superseded', 'first is resumed', 'second is refused']);
 });

@@ -5,13 +5,13 @@ import { SessionTracker } from './session-tracker.ts';
 const TICK_MS = 1000;
 
 function ticked(tracker: SessionTracker, fromMs: number, toMs: number): { at: number; ids: bigint[] }[] {
-  const told: { at: number; ids: bigint[] }[] = [];
+  const expired: { at: number; ids: bigint[] }[] = [];
   for (let at = fromMs; at <= toMs; at += 100) {
     tracker.onTick(at);
     const ids = takeAll(tracker, at);
-    if (ids.length > 0) told.push({ at, ids });
+    if (ids.length > 0) expired.push({ at, ids });
   }
-  return told;
+  return expired;
 }
 
 function takeAll(tracker: SessionTracker, nowMs: number): bigint[] {

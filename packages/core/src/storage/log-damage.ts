@@ -237,8 +237,8 @@ function findHole(bytes: Uint8Array, position: number, entryEnd: number, length:
     const end = start + UNIT_BYTES - ((position + start) % UNIT_BYTES);
     if (end > length) return null;
     // The first four bytes of an entry are zero anyway, so their absence proves nothing.
-    const isTelling = start > 0 || end > 4;
-    if (isTelling && isZero(bytes, start, end)) return position + start;
+    const isConclusive = start > 0 || end > 4;
+    if (isConclusive && isZero(bytes, start, end)) return position + start;
     start = end;
   }
   return null;

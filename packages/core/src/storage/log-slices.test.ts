@@ -30,51 +30,51 @@ class HeldFile {
   }
 }
 
-function open(bytes: Uint8Array, startAt = 0): { file: HeldFile; slices: LogSlices; told: string[] } {
+function open(bytes: Uint8Array, startAt = 0): { file: HeldFile; slices: LogSlices; events: string[] } {
   const file = new HeldFile(bytes);
-  const told: string[] = [];
+  const events: string[] = [];
   const slices = new LogSlices({
-    onSlice: (position, { length }, isMore) => told.push(`${position} +${length}${isMore ? '' : ', the last'}`),
-    onZeros: () => told.push('zeros'),
-    onReadFailed: ({ message }) => told.push(message),
+    onSlice: (position, { length }, isMore) => events.push(`${position} +${length}${isMore ? '' : ', the last'}`),
+    onZeros: () => events.push('zeros'),
+    onReadFailed: ({ message }) => events.push(message),
   });
   slices.begin(file as unknown as DiskFile, bytes.length, startAt);
-  return { file, slices, told };
+  return { file, slices, events };
 }
 
 it('requests two slices in advance, and the next when one has been consumed', () => {
-  const { file, slices, told } = open(new Uint8Array(MIB));
+  const { file, slices, events } = open(new Uint8Array(MIB));
   expect(file.reads).toHaveLength(2);
   file.answer();
-  expect([told, file.reads.length]).toEqual([['0 +262144'], 1]);
+  expect([events, file.reads.length]).toEqual([['0 +262144'], 1]);
   slices.readAhead();
   expect(file.reads).toHaveLength(2);
 });
 
 it('reports an empty file with a slice without bytes', () => {
-  const { file, told } = open(new Uint8Array(0));
+  const { file, events } = open(new Uint8Array(0));
   file.answer();
-  expect(told).toEqual(['0 +0, the last']);
+  expect(events).toEqual(['0 +0, the last']);
 });
 
 it.each([
-  { rest: 'zeros', at: null, told: ['zeros'], reads: 0 },
-  { rest: 'a byte that a probe meets', at: 2.5 * MIB + 5, told: [], reads: 1 },
+  { rest: 'zeros', at: null, events: ['zeros'], reads: 0 },
+  { rest: 'a byte that a probe meets', at: 2.5 * MIB + 5, events: [], reads: 1 },
 ])('probes a few bytes of each part of the rest, and reads all of it only if one is not zero: $rest', (expected) => {
   const bytes = new Uint8Array(4 * MIB);
   if (expected.at !== null) bytes[expected.at] = 1;
-  const { file, slices, told } = open(bytes, MIB);
+  const { file, slices, events } = open(bytes, MIB);
   while (file.reads.length > 0) file.answer();
-  told.length = 0;
+  events.length = 0;
   slices.readRest(true);
   const probes = file.reads.length;
   for (let i = 0; i < probes; i++) file.answer();
-  expect([told, file.reads.length]).toEqual([expected.told, expected.reads]);
+  expect([events, file.reads.length]).toEqual([expected.events, expected.reads]);
 });
 
 it.each(['release', 'close'] as const)('reports nothing about a file after %s', (end) => {
-  const { file, slices, told } = open(new Uint8Array(MIB));
+  const { file, slices, events } = open(new Uint8Array(MIB));
   slices[end]();
   file.answer();
-  expect([told, file.isClosed]).toEqual([[], end === 'close']);
+  expect([events, file.isClosed]).toEqual([[], end === 'close']);
 });

@@ -90,7 +90,7 @@ describe('a truncation', () => {
         host.truncate(zxid);
         let isOver = false;
         for (let i = 0; i < cutAfter && !isOver; i++) isOver = !disk.deliver();
-        const isTold = host.recovered === 2;
+        const isReported = host.recovered === 2;
         disk.crash(survivors(1000 + cutAfter));
         cuts++;
         // A start that is interrupted too changes nothing.
@@ -100,7 +100,7 @@ describe('a truncation', () => {
         const again = new StorageHost(disk, MEMBER).recover();
         const { lastZxid } = again.history!;
         expect(lastZxid, story).toBeGreaterThanOrEqual(zxid);
-        if (isTold) expect(lastZxid, story).toBe(zxid);
+        if (isReported) expect(lastZxid, story).toBe(zxid);
         expectHistory(again, history, lastZxid, story);
         again.truncate(zxid);
         again.settle();

@@ -40,19 +40,19 @@ describe('the memory disk', () => {
     for (let seed = 1; seed <= 50; seed++) {
       const { disk, file } = diskWithFile();
       disk.order = new Dice(seed);
-      const told: string[] = [];
-      for (const name of ['a', 'b', 'c']) file.write(0, bytes(1), () => void told.push(name));
-      disk.open('/d/f', { readOnly: true }, () => void told.push('open'));
-      disk.list('/d', () => void told.push('list'));
+      const completed: string[] = [];
+      for (const name of ['a', 'b', 'c']) file.write(0, bytes(1), () => void completed.push(name));
+      disk.open('/d/f', { readOnly: true }, () => void completed.push('open'));
+      disk.list('/d', () => void completed.push('list'));
       while (disk.nextOperation !== null) {
         const next = disk.nextOperation;
-        const before = told.length;
+        const before = completed.length;
         disk.deliver();
-        const isWrite = !['open', 'list'].includes(told[before]!);
-        expect(next).toBe(isWrite ? 'write' : told[before]);
+        const isWrite = !['open', 'list'].includes(completed[before]!);
+        expect(next).toBe(isWrite ? 'write' : completed[before]);
       }
-      expect(told.filter((name) => name.length === 1)).toEqual(['a', 'b', 'c']);
-      orders.add(told.join(' '));
+      expect(completed.filter((name) => name.length === 1)).toEqual(['a', 'b', 'c']);
+      orders.add(completed.join(' '));
     }
     expect(orders.size).toBeGreaterThan(8);
   });

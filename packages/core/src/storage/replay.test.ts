@@ -115,7 +115,7 @@ describe('the replay of a log', () => {
   it.each([
     ['is right in the log', 0n, [2]],
     ['is wrong there too', 5n, [2, 2]],
-  ] as const)('reports that the digest of the snapshot differs, which %s', (_, error, told) => {
+  ] as const)('reports that the digest of the snapshot differs, which %s', (_, error, expected) => {
     const trace: TraceEvent[] = [];
     const model = new Database(TREE_OPTIONS, NO_TRACE);
     const payloads = ['/a', '/b', '/c'].map((path, i) => {
@@ -129,7 +129,7 @@ describe('the replay of a log', () => {
       replay.apply(payload(zxid, create(path), zxid === 2 ? treeDigest + error : treeDigest));
     }
     const mismatches = trace.filter((event) => event.kind === 'digest-mismatch');
-    expect(mismatches.map(({ zxid }) => zxid)).toEqual(told);
+    expect(mismatches.map(({ zxid }) => zxid)).toEqual(expected);
   });
 
   it('rejects what is not a txn', () => {

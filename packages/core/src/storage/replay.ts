@@ -114,11 +114,11 @@ class DigestVerifier {
     const start = this.#start;
     if (zxid < start.zxid) return;
     if (zxid === start.zxid && start.version === DIGEST_VERSION && !this.#isOfTree(start.treeDigest)) {
-      this.#tell(zxid, start.treeDigest, 'snapshot');
+      this.#reportMismatch(zxid, start.treeDigest, 'snapshot');
     }
     if (digest === null || digest.version !== DIGEST_VERSION) return;
     const differs = !this.#isOfTree(digest.treeDigest);
-    if (differs && !this.#differs) this.#tell(zxid, digest.treeDigest, 'log');
+    if (differs && !this.#differs) this.#reportMismatch(zxid, digest.treeDigest, 'log');
     this.#differs = differs;
   }
 
@@ -138,7 +138,7 @@ class DigestVerifier {
     return this.#database.tree.digestSum().isValue(digest);
   }
 
-  #tell(zxid: Zxid, expected: bigint, where: 'log' | 'snapshot'): void {
+  #reportMismatch(zxid: Zxid, expected: bigint, where: 'log' | 'snapshot'): void {
     const actual = this.#database.tree.digestSum().toBigInt();
     this.#trace.emit({ kind: 'digest-mismatch', zxid, expected, actual });
     this.#trace.emit({

@@ -70,14 +70,14 @@ describe('epochs that a role writes', () => {
     host.storage.writeEpoch('acceptedEpoch', 2);
     host.storage.writeEpoch('currentEpoch', 2);
     expect(host.epochs).toEqual([]);
-    const told: [string, string | null][] = [];
+    const reported: [string, string | null][] = [];
     while (host.disk.deliver()) {
-      if (host.epochs.length === told.length) continue;
+      if (host.epochs.length === reported.length) continue;
       const [name] = host.epochs.at(-1)!.split(' ');
       const bytes = host.disk.peek(`${TEST_DIRECTORY}/${name}`);
-      told.push([host.epochs.at(-1)!, bytes === null ? null : new TextDecoder().decode(bytes)]);
+      reported.push([host.epochs.at(-1)!, bytes === null ? null : new TextDecoder().decode(bytes)]);
     }
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ['acceptedEpoch 1', '1'],
       ['acceptedEpoch 2', '2'],
       ['currentEpoch 2', '2'],

@@ -103,7 +103,7 @@ describe('the snapshot of a leader', () => {
             host.installSnapshot(database);
             let isOver = false;
             for (let i = 0; i < cutAfter && !isOver; i++) isOver = !disk.deliver();
-            const isTold = host.installed === 1;
+            const isReported = host.installed === 1;
             disk.crash(survivors(cutAfter));
             new StorageHost(disk, options).storage.recover();
             for (let i = 0; i < cutAfter % 13; i++) disk.deliver();
@@ -111,7 +111,7 @@ describe('the snapshot of a leader', () => {
             const again = new StorageHost(disk, options).recover();
             const found = describeHistory(again);
             expect([oldOne, newOne].includes(found), story).toBe(true);
-            if (isTold) expect(found, story).toBe(newOne);
+            if (isReported) expect(found, story).toBe(newOne);
             expect(again.history!.lastZxid, story).toBe(found === newOne ? zxid : history.at(-1)!.header.zxid);
             if (found === newOne) {
               const names = ['acceptedEpoch', 'currentEpoch', `snapshot.${zxid.toString(16)}`];

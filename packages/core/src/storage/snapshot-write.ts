@@ -202,8 +202,8 @@ export class SnapshotWrite {
     file?.close();
     // If this fails, the next start removes the file; under this name it is never read.
     this.#ports.disk.remove(this.#unfinishedPath, () => {
-      const isTold = !this.#isAbandoned && this.#options.isIndispensable !== true;
-      if (isTold) this.#ports.trace.emit({ kind: 'snapshot-failed', file: this.#path, error: cause });
+      const isReported = !this.#isAbandoned && this.#options.isIndispensable !== true;
+      if (isReported) this.#ports.trace.emit({ kind: 'snapshot-failed', file: this.#path, error: cause });
       this.#events.onSnapshotFailed(cause);
     });
   }

@@ -65,7 +65,7 @@ export class ElectionEnsemble {
   readonly #lastSent = new Map<string, Message>();
   #sent = 0;
   #steps = 0;
-  #told: (() => void)[] = [];
+  #pendingEvents: (() => void)[] = [];
 
   constructor(shape: EnsembleShape, events: EnsembleEvents, delayMs: () => number = () => 0) {
     this.#shape = shape;
@@ -119,7 +119,7 @@ export class ElectionEnsemble {
     const learnerType = this.isObserver(id) ? 'observer' : 'participant';
     this.machine(id).look({ lastZxid, currentEpoch, learnerType, isCandidate });
     if (isNew) for (const other of this.ids) if (other !== id) this.#meet(id, other);
-    this.#tell();
+    this.#flushEvents();
   }
 
   crash(id: number): void {
@@ -127,7 +127,7 @@ export class ElectionEnsemble {
     for (const other of peers) this.#loseMessages(id, other);
     this.#machines.delete(id);
     for (const other of peers) this.#machines.get(other)?.onPeerUnreachable(id);
-    this.#tell();
+    this.#flushEvents();
   }
 
   cut(a: number, b: number): void {
@@ -137,7 +137,7 @@ export class ElectionEnsemble {
     if (!wereConnected) return;
     this.#machines.get(a)?.onPeerUnreachable(b);
     this.#machines.get(b)?.onPeerUnreachable(a);
-    this.#tell();
+    this.#flushEvents();
   }
 
   /** All messages are lost, but neither end is notified. */
@@ -153,7 +153,7 @@ export class ElectionEnsemble {
     const last = isLastRepeated ? [this.#lastSent.get(linkOf(a, b)), this.#lastSent.get(linkOf(b, a))] : [];
     if (this.isConnected(a, b)) for (const message of last) if (message !== undefined) this.#transmit(message);
     this.#meet(a, b);
-    this.#tell();
+    this.#flushEvents();
   }
 
   healAll(): void {
@@ -165,13 +165,13 @@ export class ElectionEnsemble {
 
   establish(id: number, epoch: number): void {
     this.machine(id).onEpochEstablished(epoch);
-    this.#tell();
+    this.#flushEvents();
   }
 
   /** Delivers a message to a server that none of the machines has sent. */
   deliver(from: number, to: number, notification: ElectionNotification): void {
     this.machine(to).onNotification(from, notification);
-    this.#tell();
+    this.#flushEvents();
   }
 
   /* ---------------------------------------------------------------------------------------------- running ---- */
@@ -191,14 +191,14 @@ export class ElectionEnsemble {
     if (!this.#deliverNext()) {
       for (const machine of this.#machines.values()) if (machine.nextDeadlineMs <= this.clock.nowMs) machine.onTick();
     }
-    this.#tell();
+    this.#flushEvents();
   }
 
   /** Delivers messages in flight, and their answers, at the current time. */
   deliverAll(): void {
     while (this.#deliverNext()) {
       this.#countStep();
-      this.#tell();
+      this.#flushEvents();
     }
   }
 
@@ -232,14 +232,14 @@ export class ElectionEnsemble {
         const atMs = this.clock.nowMs + this.#delayMs();
         const message = { atMs, number: ++this.#sent, from: id, to, notification };
         this.#lastSent.set(linkOf(id, to), message);
-        this.#told.push(() => this.#events.onSent?.(id, to, notification));
+        this.#pendingEvents.push(() => this.#events.onSent?.(id, to, notification));
         if (this.isConnected(id, to)) this.#transmit(message);
       },
-      decided: (decision) => this.#told.push(() => this.#events.onDecided?.(id, decision)),
+      decided: (decision) => this.#pendingEvents.push(() => this.#events.onDecided?.(id, decision)),
       olderEpochLeads: () => {},
       outranked: () => {},
-      decisionLost: () => this.#told.push(() => this.#events.onDecisionLost?.(id)),
-      configReceived: (_from, text) => this.#told.push(() => this.#events.onConfigReceived?.(id, text)),
+      decisionLost: () => this.#pendingEvents.push(() => this.#events.onDecisionLost?.(id)),
+      configReceived: (_from, text) => this.#pendingEvents.push(() => this.#events.onConfigReceived?.(id, text)),
     };
     const { clock, electorate } = this;
     if (this.isApache(id)) return new ApacheElection(id, clock, electorate, effects);
@@ -278,11 +278,11 @@ export class ElectionEnsemble {
     this.#links.delete(linkOf(b, a));
   }
 
-  #tell(): void {
-    while (this.#told.length > 0) {
-      const told = this.#told;
-      this.#told = [];
-      for (const tell of told) tell();
+  #flushEvents(): void {
+    while (this.#pendingEvents.length > 0) {
+      const pendingEvents = this.#pendingEvents;
+      this.#pendingEvents = [];
+      for (const flushEvents of pendingEvents) flushEvents();
     }
     this.#events.onStep?.();
   }

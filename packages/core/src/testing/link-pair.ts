@@ -24,7 +24,7 @@ export class TestLinkHost implements LinkHost {
 }
 
 /** What one end has received, in order. */
-type Told =
+type LinkEvent =
   | { readonly packet: LeaderPacket | LearnerPacket }
   | { readonly database: Database }
   | { readonly closed: string }
@@ -34,13 +34,13 @@ type Told =
 export class LinkPair {
   readonly network: MemoryNetwork;
   readonly host = new TestLinkHost();
-  readonly atLeader: Told[] = [];
-  readonly atLearner: Told[] = [];
+  readonly atLeader: LinkEvent[] = [];
+  readonly atLearner: LinkEvent[] = [];
   readonly learnerLink: LearnerLink;
   readonly leaderLink: LeaderLink;
   readonly streams: readonly [MemoryStream, MemoryStream];
   /** Called after each packet that the learner receives. */
-  onLearnerTold: (packet: LeaderPacket) => void = () => {};
+  onPacketAtLearner: (packet: LeaderPacket) => void = () => {};
 
   constructor(seed = 1, options: Partial<MemoryNetworkOptions> = {}) {
     this.network = new MemoryNetwork(seed, options);
@@ -49,7 +49,7 @@ export class LinkPair {
     this.leaderLink = new LeaderLink(learner, this.host, makeDatabase, {
       onPacket: (packet) => {
         this.atLearner.push({ packet });
-        this.onLearnerTold(packet);
+        this.onPacketAtLearner(packet);
       },
       onSnapshot: (database) => this.atLearner.push({ database }),
       onLinkClosed: (closed) => this.atLearner.push({ closed }),
@@ -75,29 +75,29 @@ export class LinkPair {
   }
 
   get packetsAtLearner(): readonly LeaderPacket[] {
-    return this.atLearner.flatMap((told) =>
-      typeof told === 'object' && 'packet' in told ? [told.packet as LeaderPacket] : [],
+    return this.atLearner.flatMap((calls) =>
+      typeof calls === 'object' && 'packet' in calls ? [calls.packet as LeaderPacket] : [],
     );
   }
 
   get packetsAtLeader(): readonly LearnerPacket[] {
-    return this.atLeader.flatMap((told) =>
-      typeof told === 'object' && 'packet' in told ? [told.packet as LearnerPacket] : [],
+    return this.atLeader.flatMap((calls) =>
+      typeof calls === 'object' && 'packet' in calls ? [calls.packet as LearnerPacket] : [],
     );
   }
 }
 
-export function stubbedLearnerLink(): { stream: StubStream; host: TestLinkHost; told: string[]; link: LearnerLink } {
+export function stubbedLearnerLink(): { stream: StubStream; host: TestLinkHost; calls: string[]; link: LearnerLink } {
   const stream = new StubStream();
   const host = new TestLinkHost();
-  const told: string[] = [];
+  const calls: string[] = [];
   const link = new LearnerLink(stream, host, {
-    onPacket: () => told.push('packet'),
-    onRoom: () => told.push('room'),
-    onProgress: () => told.push('progress'),
-    onLinkClosed: (reason) => told.push(reason),
+    onPacket: () => calls.push('packet'),
+    onRoom: () => calls.push('room'),
+    onProgress: () => calls.push('progress'),
+    onLinkClosed: (reason) => calls.push(reason),
   });
-  return { stream, host, told, link };
+  return { stream, host, calls, link };
 }
 
 export const commitOf = (counter: number): Exclude<LeaderPacket, UnknownPacket> => ({

@@ -24,11 +24,11 @@ export function makeMembership(
 export class LinkedServer {
   readonly id: number;
   readonly links: ElectionLinks;
-  readonly told: string[] = [];
+  readonly events: string[] = [];
   readonly traced: TraceEvent[] = [];
   readonly connected = new Set<number>();
   /** Round of the last notification of each peer. */
-  readonly heard = new Map<number, number>();
+  readonly notifiedEpochs = new Map<number, number>();
 
   constructor(ensemble: LinkedServers, id: number) {
     const { network } = ensemble;
@@ -47,22 +47,22 @@ export class LinkedServer {
       {
         onPeerConnected: (peer) => {
           this.connected.add(peer);
-          this.told.push(`connected ${peer}`);
+          this.events.push(`connected ${peer}`);
         },
         onPeerUnreachable: (peer) => {
           this.connected.delete(peer);
-          this.told.push(`unreachable ${peer}`);
+          this.events.push(`unreachable ${peer}`);
         },
         onNotification: (from, { electionEpoch }) => {
-          this.heard.set(from, electionEpoch);
-          this.told.push(`${from} says ${electionEpoch}`);
+          this.notifiedEpochs.set(from, electionEpoch);
+          this.events.push(`${from} says ${electionEpoch}`);
         },
       },
     );
   }
 
-  takeTold(): readonly string[] {
-    return this.told.splice(0);
+  takeEvents(): readonly string[] {
+    return this.events.splice(0);
   }
 }
 

@@ -228,7 +228,7 @@ export class MemoryStream implements ByteStream {
 
   open(events: StreamEvents): void {
     this.#events = events;
-    if (this.isClosed) this.#tellClosed('reset by peer');
+    if (this.isClosed) this.#deliverClosed('reset by peer');
     else this.#peer?.move();
   }
 
@@ -262,7 +262,7 @@ export class MemoryStream implements ByteStream {
     this.#room = room;
   }
 
-  #tellBytes(events: StreamEvents, piece: Uint8Array): void {
+  #deliverBytes(events: StreamEvents, piece: Uint8Array): void {
     if (this.#room === null) {
       events.onBytes(piece);
       return;
@@ -316,7 +316,7 @@ export class MemoryStream implements ByteStream {
         this.#close('closed by this server');
         return;
       }
-      peer.#tellBytes(peer.#events, piece);
+      peer.#deliverBytes(peer.#events, piece);
       this.#maybeDrain();
       this.move();
     });
@@ -355,10 +355,10 @@ export class MemoryStream implements ByteStream {
     this.isClosed = true;
     this.#outgoing = [];
     this.#network.streams.delete(this);
-    if (this.#events !== null) this.#network.later(() => this.#tellClosed(reason), 0);
+    if (this.#events !== null) this.#network.later(() => this.#deliverClosed(reason), 0);
   }
 
-  #tellClosed(reason: string): void {
+  #deliverClosed(reason: string): void {
     const events = this.#events;
     this.#events = null;
     events?.onClosed(reason);

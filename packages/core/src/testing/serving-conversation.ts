@@ -59,7 +59,7 @@ interface Visit {
   /** The session that its client wants, or null for a new one. */
   readonly wanted: bigint | null;
   /** Number of replies when the client moved to another server; it does not see later ones. */
-  heard: number | null;
+  seenZxid: number | null;
 }
 
 export class Conversation {
@@ -79,7 +79,7 @@ export class Conversation {
   /** A new client of a server: 0 is the leader. */
   arrive(server: number): void {
     const client = new PipelineClient(this.#pipelineOf(server)).create(4000);
-    this.visits.push({ client, server, wanted: null, asked: [], heard: null });
+    this.visits.push({ client, server, wanted: null, asked: [], seenZxid: null });
   }
 
   /** The client of a session moves to another server, or reconnects to the same one. */
@@ -88,19 +88,21 @@ export class Conversation {
     if (session === null) return;
     for (const visit of this.visits) {
       const id = visit.client.session?.id ?? visit.wanted;
-      if (id === session.id) visit.heard ??= visit.client.replies.length;
+      if (id === session.id) visit.seenZxid ??= visit.client.replies.length;
     }
     const client = new PipelineClient(this.#pipelineOf(server));
     const decision = this.#servingOf(server).sessions.resume(session.id, session.timeoutMs, this.nowMs);
     if (decision.kind === 'revalidate') decision.revalidations.ask(client, session.id, decision.timeoutMs, this.nowMs);
     else if (decision.kind === 'resume') client.onSessionResumed(decision.session);
     else return;
-    this.visits.push({ client, server, wanted: session.id, asked: [], heard: null });
+    this.visits.push({ client, server, wanted: session.id, asked: [], seenZxid: null });
   }
 
   send(pick: number, template: Request): void {
     // A client that has moved sends nothing more on its old connection; what it sent before is still in flight.
-    const open = this.visits.filter(({ client, heard }) => client.isOpen && client.session !== null && heard === null);
+    const open = this.visits.filter(
+      ({ client, seenZxid }) => client.isOpen && client.session !== null && seenZxid === null,
+    );
     // Usually the newest: their requests can be mistaken for those of their session elsewhere.
     const visit = open.at(-1 - (pick % 3)) ?? open[0];
     if (visit === undefined) return;
@@ -251,10 +253,10 @@ export class Conversation {
   /**
    * Replies are in the order of the requests and of the zxids, and the reply to a write is the result of that write.
    */
-  #checkReplies({ client, asked, heard }: Visit): void {
-    const replies = client.replies.slice(0, heard ?? undefined);
+  #checkReplies({ client, asked, seenZxid }: Visit): void {
+    const replies = client.replies.slice(0, seenZxid ?? undefined);
     expect(replies.map(({ xid }) => xid)).toEqual(asked.slice(0, replies.length).map(({ xid }) => xid));
-    if (client.isOpen && heard === null) expect(replies.length).toBe(asked.length);
+    if (client.isOpen && seenZxid === null) expect(replies.length).toBe(asked.length);
     let last = 0;
     replies.forEach(({ xid, zxid, error }, i) => {
       expect(zxid).toBeGreaterThanOrEqual(last);

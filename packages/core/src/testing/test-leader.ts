@@ -242,7 +242,7 @@ export class TestLeader {
     while (this.#disk.length > 0 || this.#lastAppended !== null) {
       const done = this.#disk;
       this.#disk = [];
-      for (const tell of done) tell();
+      for (const callback of done) callback();
       const durable = this.#lastAppended;
       this.#lastAppended = null;
       if (durable !== null) this.leader.onLogSynced(onDisk(durable));

@@ -211,16 +211,16 @@ class Border {
     if (!this.isThreadDue && this.#later.length === 0) return false;
     for (const event of this.#later.splice(0)) event();
     this.isThreadDue = false;
-    this.sockets.takeIn();
-    if (!this.sockets.handOut()) this.isThreadDue = true;
+    this.sockets.receive();
+    if (!this.sockets.publish()) this.isThreadDue = true;
     return true;
   }
 
   coreTurn(): boolean {
     if (!this.isCoreDue) return false;
     this.isCoreDue = false;
-    this.core.takeIn();
-    if (!this.core.handOut()) this.isCoreDue = true;
+    this.core.receive();
+    if (!this.core.publish()) this.isCoreDue = true;
     return true;
   }
 

@@ -19,7 +19,7 @@ export interface CoreSideEvents {
 /**
  * The border's half in the core's thread: the streams of one I/O thread.
  *
- * In each turn its host calls `takeIn`, then runs the end of the core's turn, then calls `handOut`; a wake-up starts a
+ * In each turn its host calls `receive`, then runs the end of the core's turn, then calls `publish`; a wake-up starts a
  * turn.
  */
 export class CoreSide implements StreamShare {
@@ -66,7 +66,7 @@ export class CoreSide implements StreamShare {
   }
 
   /** Delivers what has arrived: at most one batch, so that a turn stays short. @returns number of records */
-  takeIn(): number {
+  receive(): number {
     if (this.#resumed.size > 0) {
       const resumed = [...this.#resumed];
       this.#resumed.clear();
@@ -82,7 +82,7 @@ export class CoreSide implements StreamShare {
   }
 
   /** The end of a turn. @returns false when the host must start another turn without waiting for a wake-up */
-  handOut(): boolean {
+  publish(): boolean {
     if (this.#halfClosed.length > 0) {
       const halfClosed = this.#halfClosed;
       this.#halfClosed = [];

@@ -66,13 +66,13 @@ export class Outlet {
   }
 
   /** Puts a short record, as soon as there is room. */
-  tell(kind: number, connection: number, bytes: Uint8Array = EMPTY_BYTES): void {
+  send(kind: number, connection: number, bytes: Uint8Array = EMPTY_BYTES): void {
     if (this.#isFull || !this.#writer.append(kind, connection, bytes)) {
       this.#keep({ kind, connection, bytes, number: null });
     }
   }
 
-  tellNumber(kind: number, connection: number, number: number): void {
+  sendNumber(kind: number, connection: number, number: number): void {
     if (this.#isFull || !this.#writer.hasRoom(NUMBER_BYTES)) {
       this.#keep({ kind, connection, bytes: EMPTY_BYTES, number });
     } else this.#writer.putNumber(kind, connection, number);

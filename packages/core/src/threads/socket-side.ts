@@ -21,7 +21,7 @@ export interface RingPair {
 /**
  * The border's half in an I/O thread: passes socket events to the core, and the core's orders to the sockets.
  *
- * Its host calls `takeIn` and then `handOut` in each turn of its event loop that had events; a wake-up starts such a
+ * Its host calls `receive` and then `publish` in each turn of its event loop that had events; a wake-up starts such a
  * turn.
  */
 export class SocketSide implements ThreadShare {
@@ -59,10 +59,10 @@ export class SocketSide implements ThreadShare {
     this.#connections.set(id, connection);
     const opened = { port, remote, isCrowding, certificate, isSecure };
     const bytes = writeOpened(opened);
-    if (bytes.length <= this.outlet.recordBytesMax) this.outlet.tell(Report.opened, id, bytes);
+    if (bytes.length <= this.outlet.recordBytesMax) this.outlet.send(Report.opened, id, bytes);
     else {
       // So many names do not fit in any record: the connection is reported without them and closed at once.
-      this.outlet.tell(Report.opened, id, writeOpened({ ...opened, certificate: null }));
+      this.outlet.send(Report.opened, id, writeOpened({ ...opened, certificate: null }));
       connection.refuse();
     }
     return connection;
@@ -72,7 +72,7 @@ export class SocketSide implements ThreadShare {
   note(text: string): void {
     if (this.outlet.keptCount >= NOTES_MAX) return;
     const bytes = writeText(text);
-    if (bytes.length <= this.outlet.recordBytesMax) this.outlet.tell(Report.note, 0, bytes);
+    if (bytes.length <= this.outlet.recordBytesMax) this.outlet.send(Report.note, 0, bytes);
   }
 
   onClosed(connection: ThreadConnection): void {
@@ -84,7 +84,7 @@ export class SocketSide implements ThreadShare {
    *
    * @returns number of orders
    */
-  takeIn(): number {
+  receive(): number {
     this.outlet.flush();
     const reader = this.#reader;
     let isMemoryFree = true;
@@ -102,7 +102,7 @@ export class SocketSide implements ThreadShare {
   }
 
   /** The end of a turn. @returns false when the host must start another turn without waiting for a wake-up */
-  handOut(): boolean {
+  publish(): boolean {
     this.outlet.flush();
     if (this.#looks > 0) {
       this.#looks--;

@@ -85,20 +85,20 @@ export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
 
   onDrain(): void {
     const { outlet } = this.#share;
-    outlet.tellNumber(Report.drained, this.id, this.#takenBytes + this.#untakenBytes);
+    outlet.sendNumber(Report.drained, this.id, this.#takenBytes + this.#untakenBytes);
     this.#takenBytes = 0;
     this.#untakenBytes = 0;
   }
 
   onHalfClosed(): void {
     this.#isHalfClosed = true;
-    if (this.#pending.length === 0) this.#share.outlet.tell(Report.halfClosed, this.id);
+    if (this.#pending.length === 0) this.#share.outlet.send(Report.halfClosed, this.id);
   }
 
   onClosed(reason: string): void {
     this.#closeReason = reason;
     if (this.#isEnding) this.#dropPending();
-    if (this.#pending.length === 0) this.#tellClosed(reason);
+    if (this.#pending.length === 0) this.#reportClosed(reason);
   }
 
   /** Sends pending input, then what arrived after it. */
@@ -111,9 +111,9 @@ export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
       }
       this.#pending.shift();
     }
-    if (this.#closeReason !== null) this.#tellClosed(this.#closeReason);
+    if (this.#closeReason !== null) this.#reportClosed(this.#closeReason);
     else {
-      if (this.#isHalfClosed) this.#share.outlet.tell(Report.halfClosed, this.id);
+      if (this.#isHalfClosed) this.#share.outlet.send(Report.halfClosed, this.id);
       this.#regulate();
     }
     return true;
@@ -149,10 +149,10 @@ export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
     this.#share.outlet.forget(this);
   }
 
-  #tellClosed(reason: string): void {
+  #reportClosed(reason: string): void {
     this.#share.inputBytes -= this.#inputBytes;
     this.#inputBytes = 0;
-    this.#share.outlet.tell(Report.closed, this.id, writeText(reason));
+    this.#share.outlet.send(Report.closed, this.id, writeText(reason));
     this.#share.onClosed(this);
   }
 
@@ -165,12 +165,12 @@ export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
     if (this.#stream.queuedBytes === 0) {
       this.#takenBytes += bytes.length;
       if (this.#takenBytes >= OUTPUT_STEP) {
-        this.#share.outlet.tellNumber(Report.taken, this.id, this.#takenBytes);
+        this.#share.outlet.sendNumber(Report.taken, this.id, this.#takenBytes);
         this.#takenBytes = 0;
       }
       return true;
     }
-    if (this.#untakenBytes === 0) this.#share.outlet.tell(Report.backedUp, this.id);
+    if (this.#untakenBytes === 0) this.#share.outlet.send(Report.backedUp, this.id);
     this.#untakenBytes += bytes.length;
     return false;
   }
@@ -205,6 +205,6 @@ export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
   #leave(): void {
     this.#isEnding = true;
     this.#dropPending();
-    if (this.#closeReason !== null) this.#tellClosed(this.#closeReason);
+    if (this.#closeReason !== null) this.#reportClosed(this.#closeReason);
   }
 }

@@ -85,7 +85,7 @@ export class ThreadStream implements ByteStream, RoomSeeker {
     if (this.#ending === Order.destroy) return;
     this.#dropQueue();
     this.#ending = Order.destroy;
-    this.#share.outlet.tell(Order.destroy, this.#id);
+    this.#share.outlet.send(Order.destroy, this.#id);
   }
 
   pause(): void {
@@ -162,7 +162,7 @@ export class ThreadStream implements ByteStream, RoomSeeker {
     this.#share.onBytesRead(bytes.length, this);
     this.#readBytes += bytes.length;
     if (this.#readBytes >= INPUT_STEP) {
-      this.#share.outlet.tellNumber(Order.credit, this.#id, this.#readBytes);
+      this.#share.outlet.sendNumber(Order.credit, this.#id, this.#readBytes);
       this.#readBytes = 0;
     }
     this.#events?.onBytes(bytes);
@@ -201,7 +201,7 @@ export class ThreadStream implements ByteStream, RoomSeeker {
       this.#queue.shift();
     }
     this.#owesDrain = false;
-    if (this.#ending !== null) this.#share.outlet.tell(this.#ending, this.#id);
+    if (this.#ending !== null) this.#share.outlet.send(this.#ending, this.#id);
     else this.#events?.onDrain();
     return true;
   }
@@ -210,7 +210,7 @@ export class ThreadStream implements ByteStream, RoomSeeker {
     if (this.#ending !== null) return;
     this.#ending = order;
     this.#held = [];
-    this.#share.outlet.tell(this.#owesDrain ? Order.linger : order, this.#id);
+    this.#share.outlet.send(this.#owesDrain ? Order.linger : order, this.#id);
   }
 
   #dropQueue(): void {

@@ -219,13 +219,13 @@ describe('delete', () => {
     const tree = makeTree();
     apply(tree, 1, create('/a', 1, { acl: READ_ACL }));
     apply(tree, 2, create('/a/b', 1, { acl: ANN }));
-    const told: unknown[] = [];
+    const triggered: unknown[] = [];
     apply(tree, 3, remove('/a/b'), {
       ...SILENT_EVENTS,
       onDeleted: (path, aclId, parentPath, parentAclId, zxid) =>
-        told.push(path, tree.acls.get(aclId), parentPath, tree.acls.get(parentAclId), zxid),
+        triggered.push(path, tree.acls.get(aclId), parentPath, tree.acls.get(parentAclId), zxid),
     });
-    expect(told).toEqual(['/a/b', ANN, '/a', READ_ACL, 3]);
+    expect(triggered).toEqual(['/a/b', ANN, '/a', READ_ACL, 3]);
     expect(tree.acls.size).toBe(1);
   });
 });

@@ -4,10 +4,10 @@ import { type WatchEvent, type Watcher, WatchManager } from './watch-manager.ts'
 import { WatchMode } from './watch-table.ts';
 
 class Recorder implements Watcher {
-  readonly told: string[] = [];
+  readonly received: string[] = [];
   onWatchEvent(event: WatchEvent): void {
     const name = Object.entries(EventType).find(([, type]) => type === event.type)?.[0];
-    this.told.push(`${name} ${event.path} ${event.zxid}`);
+    this.received.push(`${name} ${event.path} ${event.zxid}`);
   }
 }
 
@@ -21,7 +21,7 @@ describe('WatchManager', () => {
     watches.data.add('/a', a, WatchMode.standard);
     watches.onDataChanged('/a', OPEN, zxid(5));
     watches.onDataChanged('/a', OPEN, zxid(6));
-    expect(a.told).toEqual(['nodeDataChanged /a 5']);
+    expect(a.received).toEqual(['nodeDataChanged /a 5']);
     expect(watches.data.count).toBe(0);
   });
 
@@ -33,8 +33,8 @@ describe('WatchManager', () => {
     watches.child.add('/a', both, WatchMode.standard);
     watches.child.add('/a', child, WatchMode.standard);
     watches.onDeleted('/a', OPEN, '/', OPEN, zxid(7));
-    expect(both.told).toEqual(['nodeDeleted /a 7']);
-    expect(child.told).toEqual(['nodeDeleted /a 7']);
+    expect(both.received).toEqual(['nodeDeleted /a 7']);
+    expect(child.received).toEqual(['nodeDeleted /a 7']);
     expect(watches.child.count).toBe(0);
   });
 
@@ -45,7 +45,7 @@ describe('WatchManager', () => {
     watches.onCreated('/a', OPEN, '/', OPEN, zxid(8));
     watches.child.add('/', a, WatchMode.standard);
     watches.onDeleted('/a', OPEN, '/', OPEN, zxid(9));
-    expect(a.told).toEqual(['nodeChildrenChanged / 8', 'nodeChildrenChanged / 9']);
+    expect(a.received).toEqual(['nodeChildrenChanged / 8', 'nodeChildrenChanged / 9']);
   });
 
   it('keeps a persistent watch, and fires it for children, too', () => {
@@ -56,7 +56,7 @@ describe('WatchManager', () => {
     watches.onCreated('/a/b', OPEN, '/a', OPEN, zxid(2));
     watches.onDataChanged('/a/b', OPEN, zxid(3));
     watches.onDeleted('/a', OPEN, '/', OPEN, zxid(4));
-    expect(a.told).toEqual(['nodeDataChanged /a 1', 'nodeChildrenChanged /a 2', 'nodeDeleted /a 4']);
+    expect(a.received).toEqual(['nodeDataChanged /a 1', 'nodeChildrenChanged /a 2', 'nodeDeleted /a 4']);
   });
 
   it('fires a recursive watch for every descendant, but never sends nodeChildrenChanged', () => {
@@ -68,8 +68,8 @@ describe('WatchManager', () => {
     watches.onCreated('/a/b/c', OPEN, '/a/b', OPEN, zxid(1));
     watches.onDataChanged('/ab', OPEN, zxid(2));
     watches.onDeleted('/a', OPEN, '/', OPEN, zxid(3));
-    expect(a.told).toEqual(['nodeCreated /a/b/c 1', 'nodeDeleted /a 3']);
-    expect(root.told).toEqual(['nodeCreated /a/b/c 1', 'nodeDataChanged /ab 2', 'nodeDeleted /a 3']);
+    expect(a.received).toEqual(['nodeCreated /a/b/c 1', 'nodeDeleted /a 3']);
+    expect(root.received).toEqual(['nodeCreated /a/b/c 1', 'nodeDataChanged /ab 2', 'nodeDeleted /a 3']);
   });
 
   it('combines modes at one path, fires once and removes only the one-shot part', () => {
@@ -79,7 +79,7 @@ describe('WatchManager', () => {
     watches.addRecursive('/a', a);
     watches.addPersistent('/a', a);
     watches.onDataChanged('/a', OPEN, zxid(1));
-    expect(a.told).toEqual(['nodeDataChanged /a 1']);
+    expect(a.received).toEqual(['nodeDataChanged /a 1']);
     expect(watches.has('/a', a, 2)).toBe(false);
     expect(watches.has('/a', a, 4)).toBe(true);
     expect(watches.has('/a', a, 5)).toBe(true);
@@ -93,10 +93,10 @@ describe('WatchManager', () => {
     watches.onDataChanged('/a', OPEN, zxid(1));
     watches.onDataChanged('/a', OPEN, zxid(2));
     watches.onDataChanged('/a/b', OPEN, zxid(3));
-    expect(a.told).toEqual(['nodeDataChanged /a 1', 'nodeDataChanged /a 2', 'nodeDataChanged /a/b 3']);
+    expect(a.received).toEqual(['nodeDataChanged /a 1', 'nodeDataChanged /a 2', 'nodeDataChanged /a/b 3']);
     expect(watches.remove('/a', a, 5)).toBe(true);
     watches.onDataChanged('/a/b', OPEN, zxid(4));
-    expect(a.told).toHaveLength(3);
+    expect(a.received).toHaveLength(3);
   });
 
   it('removes one type and leaves the others', () => {
@@ -107,7 +107,7 @@ describe('WatchManager', () => {
     expect(watches.remove('/a', a, 1)).toBe(false);
     expect(watches.remove('/a', a, 2)).toBe(true);
     watches.onDataChanged('/a/b', OPEN, zxid(1));
-    expect(a.told).toEqual(['nodeDataChanged /a/b 1']);
+    expect(a.received).toEqual(['nodeDataChanged /a/b 1']);
     expect(watches.remove('/a', a, 3)).toBe(true);
     expect(watches.data.count).toBe(0);
   });
@@ -125,7 +125,7 @@ describe('WatchManager', () => {
     watches.onDataChanged('/a', OPEN, zxid(1));
     watches.onCreated('/a/b', OPEN, '/a', OPEN, zxid(2));
     watches.onDataChanged('/a', OPEN, zxid(3));
-    expect(a.told).toEqual(['nodeDataChanged /a 1', 'nodeChildrenChanged /a 2']);
+    expect(a.received).toEqual(['nodeDataChanged /a 1', 'nodeChildrenChanged /a 2']);
   });
 
   it('removes all watches of a closed connection, and checks no ancestors when no recursive watch is left', () => {
@@ -136,7 +136,7 @@ describe('WatchManager', () => {
     watches.child.add('/c', a, WatchMode.standard);
     watches.removeWatcher(a);
     watches.onDataChanged('/a/b', OPEN, zxid(1));
-    expect(a.told).toEqual([]);
+    expect(a.received).toEqual([]);
     expect(watches.data.pathCount + watches.child.pathCount).toBe(0);
     expect(watches.data.watcherCount).toBe(0);
   });
@@ -166,8 +166,8 @@ describe('WatchManager', () => {
     }
     expect(turns).toEqual([...turns].sort((a, b) => b - a));
     for (let i = 0; i < 10; i++) watches.sweep();
-    expect(gone.told).toEqual([]);
-    expect(other.told).toEqual(['nodeDataChanged /z7 1', 'nodeDeleted /z8 2']);
+    expect(gone.received).toEqual([]);
+    expect(other.received).toEqual(['nodeDataChanged /z7 1', 'nodeDeleted /z8 2']);
     expect(watches).toMatchObject({
       hasGone: false,
       data: { count: 0, pathCount: 0 },
@@ -185,8 +185,8 @@ describe('WatchManager', () => {
     watches.sweep();
     expect(watches.data.count).toBe(3000);
     for (const path of paths) watches.onDataChanged(path, OPEN, zxid(1));
-    expect(next.told).toHaveLength(3000);
-    expect(gone.told).toEqual([]);
+    expect(next.received).toHaveLength(3000);
+    expect(gone.received).toEqual([]);
     for (let i = 0; i < 5; i++) watches.sweep();
     expect(watches.data).toMatchObject({ count: 0, pathCount: 0, watcherCount: 0 });
   });

@@ -9,7 +9,7 @@ import {
 } from '@meerkat/protocol';
 import { FiredWatches } from '../base/meters/fired-watches.ts';
 import type { TreeEvents } from '../tree/data-tree.ts';
-import { type Told, WatchMode, WatchTable } from './watch-table.ts';
+import { type WatcherSet, WatchMode, WatchTable } from './watch-table.ts';
 
 /** A watch event. All watchers of an event share the object, so that it is encoded once. */
 export class WatchEvent {
@@ -45,32 +45,32 @@ export class WatchManager implements TreeEvents {
   readonly data: WatchTable<Watcher> = new WatchTable();
   readonly child: WatchTable<Watcher> = new WatchTable();
   readonly fired: FiredWatches = new FiredWatches();
-  #toldCount = 0;
+  #notifiedCount = 0;
 
   /** created: data(P), then child(parent). */
   onCreated(path: string, aclId: number, parentPath: string, parentAclId: number, zxid: Zxid): void {
     if (this.#isIdle) return;
-    this.#tell(this.data.trigger(path), new WatchEvent(EventType.nodeCreated, path, zxid, aclId));
-    this.#tellChildrenChanged(parentPath, parentAclId, zxid);
+    this.#notify(this.data.trigger(path), new WatchEvent(EventType.nodeCreated, path, zxid, aclId));
+    this.#notifyChildrenChanged(parentPath, parentAclId, zxid);
   }
 
   /** deleted: data(P), then child(P) for watchers not yet notified, then child(parent). */
   onDeleted(path: string, aclId: number, parentPath: string, parentAclId: number, zxid: Zxid): void {
     if (this.#isIdle) return;
     const event = new WatchEvent(EventType.nodeDeleted, path, zxid, aclId);
-    const told = this.data.trigger(path);
-    this.#tell(told, event);
+    const notified = this.data.trigger(path);
+    this.#notify(notified, event);
     const watchers = this.child.trigger(path);
     if (watchers !== null) {
       this.#count(event, watchers.size);
-      for (const watcher of watchers.keys()) if (told?.has(watcher) !== true) watcher.onWatchEvent(event);
+      for (const watcher of watchers.keys()) if (notified?.has(watcher) !== true) watcher.onWatchEvent(event);
     }
-    this.#tellChildrenChanged(parentPath, parentAclId, zxid);
+    this.#notifyChildrenChanged(parentPath, parentAclId, zxid);
   }
 
   onDataChanged(path: string, aclId: number, zxid: Zxid): void {
     if (this.#isIdle) return;
-    this.#tell(this.data.trigger(path), new WatchEvent(EventType.nodeDataChanged, path, zxid, aclId));
+    this.#notify(this.data.trigger(path), new WatchEvent(EventType.nodeDataChanged, path, zxid, aclId));
   }
 
   addPersistent(path: string, watcher: Watcher): void {
@@ -123,8 +123,8 @@ export class WatchManager implements TreeEvents {
   }
 
   /** Notifications since the start: an event counts once per watcher. */
-  get toldCount(): number {
-    return this.#toldCount;
+  get notifiedCount(): number {
+    return this.#notifiedCount;
   }
 
   /** True while watches of closed connections remain to be swept. */
@@ -143,14 +143,14 @@ export class WatchManager implements TreeEvents {
     return this.data.count === 0 && this.child.count === 0;
   }
 
-  #tellChildrenChanged(parentPath: string, parentAclId: number, zxid: Zxid): void {
-    this.#tell(
+  #notifyChildrenChanged(parentPath: string, parentAclId: number, zxid: Zxid): void {
+    this.#notify(
       this.child.trigger(parentPath),
       new WatchEvent(EventType.nodeChildrenChanged, parentPath, zxid, parentAclId),
     );
   }
 
-  #tell(watchers: Told<Watcher> | null, event: WatchEvent): void {
+  #notify(watchers: WatcherSet<Watcher> | null, event: WatchEvent): void {
     if (watchers === null) return;
     this.#count(event, watchers.size);
     for (const watcher of watchers.keys()) watcher.onWatchEvent(event);
@@ -158,7 +158,7 @@ export class WatchManager implements TreeEvents {
 
   #count({ type }: WatchEvent, watchers: number): void {
     this.fired.onFired(type, watchers);
-    this.#toldCount += watchers;
+    this.#notifiedCount += watchers;
   }
 }
 

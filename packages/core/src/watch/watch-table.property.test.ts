@@ -52,18 +52,18 @@ class Model {
 
   /** Watchers of the path in the order of their watches, then recursive ones in that order, nearest ancestor first. */
   trigger(at: string): void {
-    const isTold = ([other, , held]: Held) =>
+    const isNotified = ([other, , held]: Held) =>
       other === at || (isAncestor(other, at) && (held & WatchMode.recursive) !== 0);
     const own = this.#list().filter(([other]) => other === at);
-    const above = this.#list().filter((held) => held[0] !== at && isTold(held));
+    const above = this.#list().filter((held) => held[0] !== at && isNotified(held));
     above.sort(([a, v], [b, w]) => b.length - a.length || this.#recursiveSince(a, v) - this.#recursiveSince(b, w));
     const expected = new Set([...own, ...above].map(([, id]) => id));
     for (const [other, id, held] of this.#list()) {
       if (other === at) this.#put(`${other} ${id}`, held & ~WatchMode.standard);
     }
-    const told = this.table.trigger(at);
-    expect([...(told?.keys() ?? [])]).toEqual([...expected]);
-    for (const id of expected) expect(told?.has(id)).toBe(true);
+    const notified = this.table.trigger(at);
+    expect([...(notified?.keys() ?? [])]).toEqual([...expected]);
+    for (const id of expected) expect(notified?.has(id)).toBe(true);
   }
 
   leave(name: string): void {

@@ -6,7 +6,7 @@ import { NO_ROW, WatchRows } from './watch-rows.ts';
 export const WatchMode = { standard: 1, persistent: 2, recursive: 4 } as const;
 
 /** The watchers of an event, without duplicates, in the order of their watches. */
-export interface Told<W> {
+export interface WatcherSet<W> {
   readonly size: number;
   keys(): Iterable<W>;
   has(watcher: W): boolean;
@@ -171,14 +171,14 @@ export class WatchTable<W> {
    *
    * @returns null when there are none; the result does not change when watches are added or removed meanwhile
    */
-  trigger(path: string): Told<W> | null {
+  trigger(path: string): WatcherSet<W> | null {
     const own = this.#useUp(path);
     if (this.#recursive.size === 0) return own;
     const above = this.#recursive.above(path);
     if (above.length === 0) return own;
-    const told = new Set<W>(own?.keys());
-    for (const owner of above) if (!owner.isGone) told.add(owner.watcher);
-    return told.size === 0 ? null : told;
+    const notified = new Set<W>(own?.keys());
+    for (const owner of above) if (!owner.isGone) notified.add(owner.watcher);
+    return notified.size === 0 ? null : notified;
   }
 
   /** The watchers of each path. */
@@ -199,13 +199,13 @@ export class WatchTable<W> {
   }
 
   /** Removes the one-shot watches on a path. @returns all its watchers, including those that stay */
-  #useUp(path: string): Told<W> | null {
+  #useUp(path: string): WatcherSet<W> | null {
     const there = this.#paths.get(path);
     if (there === undefined) return null;
     if (!(there instanceof Map)) {
       const owner = this.#rows.ownerOf(there);
       if (this.#useUpOne(there)) this.#paths.delete(path);
-      return owner.isGone ? null : new OneTold(owner.watcher);
+      return owner.isGone ? null : new OneWatcher(owner.watcher);
     }
     let staying: Map<W, number> | null = null;
     let gone: W[] | null = null;
@@ -301,7 +301,7 @@ export class WatchTable<W> {
 /** A watcher with at most this many watches is swept at once. */
 const SWEPT_AT_ONCE = 64;
 
-class OneTold<W> implements Told<W> {
+class OneWatcher<W> implements WatcherSet<W> {
   readonly size = 1;
   readonly #watcher: W;
 

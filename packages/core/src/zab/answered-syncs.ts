@@ -6,7 +6,7 @@ import { Fifo, type Zxid } from '@meerkat/protocol';
  */
 export class AnsweredSyncs {
   readonly #waiting: Fifo<Zxid> = new Fifo();
-  #told = 0;
+  #answered = 0;
 
   /** @param committed up to where the leader had announced commits by then */
   add(committed: Zxid): void {
@@ -15,11 +15,11 @@ export class AnsweredSyncs {
 
   /** @returns how many are to be reported, counted from the beginning of the role; null when none is new */
   take(lastCommitted: Zxid): number | null {
-    const before = this.#told;
+    const before = this.#answered;
     for (let next = this.#waiting.peek(); next !== undefined && next <= lastCommitted; next = this.#waiting.peek()) {
       this.#waiting.shift();
-      this.#told++;
+      this.#answered++;
     }
-    return this.#told > before ? this.#told : null;
+    return this.#answered > before ? this.#answered : null;
   }
 }

@@ -59,7 +59,7 @@ export class CatchUp {
   onHistoryRead(peer: LearnerPeer, entries: readonly HistoryEntry[]): CatchUpStep {
     if (!peer.isStarted) {
       const start = this.#startFor(peer, chooseFromDisk(peer.lastZxid, entries), entries);
-      this.#tellStart(peer, start);
+      this.#sendStart(peer, start);
       if (start.mode === 'snap') return 'under way';
     }
     const news = entries.filter(({ zxid }) => zxid > peer.sent);
@@ -92,11 +92,11 @@ export class CatchUp {
   }
 
   #begin(peer: LearnerPeer, start: SyncStart): CatchUpStep {
-    this.#tellStart(peer, start);
+    this.#sendStart(peer, start);
     return start.mode === 'snap' ? 'under way' : this.#stream(peer);
   }
 
-  #tellStart(peer: LearnerPeer, start: SyncStart): void {
+  #sendStart(peer: LearnerPeer, start: SyncStart): void {
     const { applied, committed, snapshotZxid } = this.#proposals;
     peer.state = PeerState.streaming;
     peer.isStarted = true;

@@ -38,7 +38,7 @@ describe('broadcast', () => {
   });
 
   test('an ACK that commits several txns sends one COMMIT to our followers, and one per txn to Apache’s', () => {
-    for (const [info, told] of [
+    for (const [info, sent] of [
       [OURS, ['COMMIT (2,3)']],
       [APACHE, ['COMMIT (2,1)', 'COMMIT (2,2)', 'COMMIT (2,3)']],
     ] as const) {
@@ -47,7 +47,7 @@ describe('broadcast', () => {
       test.disk();
       test.take();
       test.ack(1, '(2,3)');
-      expect(saidTo(test, 1)).toEqual(told);
+      expect(saidTo(test, 1)).toEqual(sent);
     }
   });
 

@@ -103,24 +103,24 @@ export class LearnerFeed {
   commit(before: Zxid): void {
     for (const peer of this.#peers.followers) {
       if (peer.state !== PeerState.serving) continue;
-      if (peer.held === null) this.#tellCommits(peer, before);
-      else this.#tellEachCommit(peer, before);
+      if (peer.held === null) this.#sendCommits(peer, before);
+      else this.#sendEachTxn(peer, before);
     }
-    for (const peer of this.#peers.observers) this.#tellEachCommit(peer, before);
+    for (const peer of this.#peers.observers) this.#sendEachTxn(peer, before);
   }
 
-  #tellCommits(peer: LearnerPeer, before: Zxid): void {
+  #sendCommits(peer: LearnerPeer, before: Zxid): void {
     const { committed } = this.#proposals;
     for (const zxid of this.#designated.keys()) if (zxid > before && zxid < committed) this.#sendCommit(peer, zxid);
     this.#sendCommit(peer, committed);
   }
 
-  #tellEachCommit(peer: LearnerPeer, before: Zxid): void {
+  #sendEachTxn(peer: LearnerPeer, before: Zxid): void {
     const { log, committed } = this.#proposals;
     for (let i = log.indexAfter(before); i < log.length; i++) {
       const entry = log.at(i);
       if (entry.zxid > committed) return;
-      this.#maybeTellCommit(peer, entry);
+      this.#maybeSendTxn(peer, entry);
     }
   }
 
@@ -159,15 +159,15 @@ export class LearnerFeed {
     const { held } = peer;
     if (held === null) return;
     held.onSynced();
-    for (let entry = held.take(); entry !== null; entry = held.take()) this.#tellCommit(peer, entry);
+    for (let entry = held.take(); entry !== null; entry = held.take()) this.#sendTxn(peer, entry);
   }
 
-  #maybeTellCommit(peer: LearnerPeer, entry: HistoryEntry): void {
+  #maybeSendTxn(peer: LearnerPeer, entry: HistoryEntry): void {
     if (peer.held?.mustWait(entry.zxid)) peer.held.hold(entry);
-    else this.#tellCommit(peer, entry);
+    else this.#sendTxn(peer, entry);
   }
 
-  #tellCommit(peer: LearnerPeer, { zxid, payload }: HistoryEntry): void {
+  #sendTxn(peer: LearnerPeer, { zxid, payload }: HistoryEntry): void {
     if (!peer.isObserver) this.#sendCommit(peer, zxid);
     else if (this.#designated.has(zxid)) this.#sendActivation(peer, zxid, payload);
     else this.#effects.sendInform(peer.link, zxid, payload);

@@ -45,9 +45,9 @@ describe('a hello', () => {
     writeElectionHello(writer, hello);
     const bytes = writer.toBytes();
     expect(measureElectionHello(bytes, 0, bytes.length)).toBe(bytes.length);
-    const told = readElectionHello(new JuteReader(bytes))?.addresses ?? [];
-    expect(told.length).toBeGreaterThan(40);
-    expect(told).toEqual(addresses.slice(0, told.length));
+    const parsed = readElectionHello(new JuteReader(bytes))?.addresses ?? [];
+    expect(parsed.length).toBeGreaterThan(40);
+    expect(parsed).toEqual(addresses.slice(0, parsed.length));
   });
 
   test('from before 3.5 is the id alone', () => {

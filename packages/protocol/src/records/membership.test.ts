@@ -208,7 +208,7 @@ describe('the rules of a server forbid', () => {
     const listOf = (servers: number) =>
       parse(Array.from({ length: servers }, (_, i) => `server.${i + 1}=${'h'.repeat(1000)}:2888:3888`).join('\n'));
     expect(findMembershipFault(listOf(500), STRICT)).toBeNull();
-    expect(findMembershipFault(listOf(520), STRICT)).toMatch(/^the list takes \d+ bytes, and servers tell 524188$/);
+    expect(findMembershipFault(listOf(520), STRICT)).toMatch(/^the list takes \d+ bytes, and servers send 524188$/);
   });
 });
 

@@ -186,7 +186,7 @@ export function findMembershipFault(membership: Membership, rules: MembershipRul
     return `server.${several.serverId} has several addresses while multiAddress.enabled is false`;
   }
   const bytes = textBytes(formatMembership(membership));
-  if (bytes > MEMBERSHIP_BYTES_MAX) return `the list takes ${bytes} bytes, and servers tell ${MEMBERSHIP_BYTES_MAX}`;
+  if (bytes > MEMBERSHIP_BYTES_MAX) return `the list takes ${bytes} bytes, and servers send ${MEMBERSHIP_BYTES_MAX}`;
   return null;
 }
 

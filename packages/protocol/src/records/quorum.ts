@@ -77,8 +77,8 @@ const OF_NO_EPOCH = -(2 ** 32);
  */
 export function readQuorumPacket(reader: JuteReader): QuorumPacket | null {
   const type = reader.int();
-  const told = reader.long();
-  const zxid = told === OF_NO_EPOCH ? ZXID_NONE : told;
+  const raw = reader.long();
+  const zxid = raw === OF_NO_EPOCH ? ZXID_NONE : raw;
   const data = reader.buffer();
   const authInfo = readAuthInfo(reader);
   return reader.failed || !isZxid(zxid) ? null : { type, zxid, data, authInfo };

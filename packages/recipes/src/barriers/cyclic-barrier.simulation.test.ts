@@ -30,7 +30,7 @@ class Checker {
   readonly #calls = new Map<string, Call[]>();
   readonly #partyOf = new Map<bigint, string>();
   /** When each round was first reported, and to which indexes. */
-  readonly #rounds = new Map<bigint, { readonly heardAt: number; readonly indexes: Set<number> }>();
+  readonly #rounds = new Map<bigint, { readonly seenAt: number; readonly indexes: Set<number> }>();
   #now = 0;
   #lastRound = 0n;
 
@@ -57,9 +57,9 @@ class Checker {
   onPassed(call: Call, { index, round }: Passage): void {
     call.round = round;
     expect(round, 'a round that was not over when the call began').toBeGreaterThan(call.roundBefore);
-    const known = this.#rounds.get(round) ?? { heardAt: ++this.#now, indexes: new Set() };
+    const known = this.#rounds.get(round) ?? { seenAt: ++this.#now, indexes: new Set() };
     this.#rounds.set(round, known);
-    expect(call.begunAt, `a party of round ${round} was there when it opened`).toBeLessThan(known.heardAt);
+    expect(call.begunAt, `a party of round ${round} was there when it opened`).toBeLessThan(known.seenAt);
     expect([...known.indexes], `indexes of round ${round}`).not.toContain(index);
     known.indexes.add(index);
     if (round > this.#lastRound) this.#lastRound = round;

@@ -43,7 +43,7 @@ test('a znode deleted, recreated and deleted again is reported as deleted, a rec
   feed.push([{ path: '/a', before: a, after: null }]);
   there.set('/b', b);
   feed.end(null);
-  const told: string[] = [];
-  for await (const { type, path } of feed) told.push(`${type} ${path}`);
-  expect(told).toEqual(['deleted /a', 'changed /b']);
+  const received: string[] = [];
+  for await (const { type, path } of feed) received.push(`${type} ${path}`);
+  expect(received).toEqual(['deleted /a', 'changed /b']);
 });

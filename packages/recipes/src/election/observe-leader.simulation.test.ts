@@ -13,7 +13,7 @@ const CANDIDATES = ['one', 'two', 'three'];
 const OBSERVERS = ['ann', 'bob', 'eve'];
 
 /** A leader reported to an observer. */
-interface Told {
+interface Observation {
   /** null: no leader. */
   readonly token: bigint | null;
   readonly id: string | null;
@@ -27,7 +27,7 @@ simulateStorm(
   async (fleet, seed) => {
     const shape = SHAPES[seed % SHAPES.length]!;
     const leaders = new Map<bigint, string>();
-    const seen = new Map<string, Told[]>(OBSERVERS.map((host) => [host, []]));
+    const seen = new Map<string, Observation[]>(OBSERVERS.map((host) => [host, []]));
     const following: Promise<void>[] = [];
     const end = new AbortController();
 
@@ -70,21 +70,21 @@ simulateStorm(
       () => {},
       async (client) => {
         const lastOf = (host: string): bigint | null | undefined => seen.get(host)!.at(-1)?.token;
-        const whenAllTold = async (token: bigint | null): Promise<void> => {
+        const whenAllNotified = async (token: bigint | null): Promise<void> => {
           await fleet.world.until(() => OBSERVERS.every((host) => lastOf(host) === token), 30_000);
           for (const host of OBSERVERS) expect(lastOf(host), `the last leader that ${host} saw`).toBe(token);
         };
-        await whenAllTold(null);
+        await whenAllNotified(null);
         const last = await new Election(client, '/leader', { ...shape, id: 'judge' }).campaign();
         leaders.set(last.token, 'judge');
-        await whenAllTold(last.token);
+        await whenAllNotified(last.token);
         await last.release();
-        await whenAllTold(null);
+        await whenAllNotified(null);
         end.abort();
         await Promise.all(following);
         const tree = await fleet.committedTree();
-        for (const [host, told] of seen)
-          check(host, told, leaders, tree === null ? null : new LineHistory(tree, '/leader'));
+        for (const [host, observations] of seen)
+          check(host, observations, leaders, tree === null ? null : new LineHistory(tree, '/leader'));
       },
     );
     expect(leaders.size).toBeGreaterThan(1);
@@ -93,14 +93,14 @@ simulateStorm(
 
 function check(
   host: string,
-  told: readonly Told[],
+  observations: readonly Observation[],
   leaders: ReadonlyMap<bigint, string>,
   line: LineHistory | null,
 ): void {
   let last = 0n;
   /** The index of the latest first znode that it can have seen. */
   let at = -1;
-  for (const { token, id, untilZxid } of told) {
+  for (const { token, id, untilZxid } of observations) {
     if (token !== null) {
       expect(token, `${host} sees leaders in order`).toBeGreaterThan(last);
       expect(leaders.get(token) ?? id, `the leader with token ${token}`).toBe(id);

@@ -17,15 +17,15 @@ export async function* observeLeader<T>(
   const about = { operation: 'Election.observe', path: line.path };
   const attempt = new Attempt(client, { signal }, about, { awaitsQuorum: true });
   /** Token of the last reported leader; null for none, undefined before the first report. */
-  let told: bigint | null | undefined;
+  let reported: bigint | null | undefined;
   try {
     for (;;) {
       using seen = await attempt.through((call) => look(client, line, call));
       const { first } = seen;
       if (signal?.aborted === true) return;
       const token = first?.token ?? null;
-      if (token !== told) {
-        told = token;
+      if (token !== reported) {
+        reported = token;
         yield first === null ? null : convert(first);
       }
       await attempt.any([seen.changed]);

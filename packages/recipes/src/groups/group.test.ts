@@ -11,13 +11,13 @@ describe('a group', () => {
     runSolo(1, async (fleet) => {
       const observer = await fleet.connectAs('observer');
       const [ann, bob] = [await fleet.connectAs('ann'), await fleet.connectAs('bob')];
-      const told: string[] = [];
+      const received: string[] = [];
       const observation = new Group(observer, '/groups/shop').observe();
       const watching = (async () => {
         for await (const { joined, left, changed, members } of observation) {
           const data = (list: GroupView['members']): string =>
             list.map((member) => `${member.id}=${decoder.decode(member.data)}`).join(' ');
-          told.push(`${members.length} joined ${data(joined)}; left ${data(left)}; changed ${data(changed)}`);
+          received.push(`${members.length} joined ${data(joined)}; left ${data(left)}; changed ${data(changed)}`);
         }
       })();
       await observation.ready();
@@ -35,7 +35,7 @@ describe('a group', () => {
       expect(ids(await new Group(bob, '/groups/shop').members())).toEqual(['ann']);
       await observation.close();
       await watching;
-      expect(told).toEqual([
+      expect(received).toEqual([
         '0 joined ; left ; changed ',
         '1 joined ann=a1; left ; changed ',
         '2 joined bob=b1; left ; changed ',
@@ -133,10 +133,10 @@ describe('a group', () => {
       const ann = await fleet.connectAs('ann');
       const membership = new Group(ann, '/g').join('ann');
       await membership.whenJoined();
-      const told: string[] = [];
+      const received: string[] = [];
       const observation = new Group(observer, '/g').observe();
       const watching = (async () => {
-        for await (const { joined, left } of observation) told.push(`+${ids(joined)} -${ids(left)}`);
+        for await (const { joined, left } of observation) received.push(`+${ids(joined)} -${ids(left)}`);
       })();
       await observation.ready();
       fleet.world.network.partition(['ann'], ['zk1']);
@@ -148,7 +148,7 @@ describe('a group', () => {
       await fleet.world.sleep(100);
       await observation.close();
       await watching;
-      expect(told).toEqual(['+ann -', '+ -ann', '+ann -']);
+      expect(received).toEqual(['+ann -', '+ -ann', '+ann -']);
       await membership.close();
       await Promise.all([observer, ann].map((client) => client.close()));
     }));

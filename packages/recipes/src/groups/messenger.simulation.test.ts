@@ -208,8 +208,8 @@ function check(tree: CommittedTree, { sent, ids, loops, acknowledged, gone }: No
   }
   for (const { box, id, text, zxid, goneAt } of copies) {
     const ends = acknowledged.get(`${box} ${zxid}`) ?? [];
-    const isTold = loops.some(({ received }) => received.some((each) => each.id === id && each.zxid !== zxid));
-    const mayGo = isTold || ends.some((end) => end !== 'not-applied');
+    const isDelivered = loops.some(({ received }) => received.some((each) => each.id === id && each.zxid !== zxid));
+    const mayGo = isDelivered || ends.some((end) => end !== 'not-applied');
     if (goneAt < Infinity && !mayGo)
       expect.fail(`${text} went away although ${ends.join() || 'nobody'} acknowledged it`);
   }

@@ -30,19 +30,19 @@ describe('a name service', () => {
       const client = await fleet.connectAs('client');
       const bound = new NameService(server, '/names').bindWhileAlive('cache', 'h1:1', 'host1');
       await bound.whenPresent();
-      const told: (string | undefined)[] = [];
+      const received: (string | undefined)[] = [];
       const observation = new NameService(client, '/names').observe('cache');
       const watching = (async () => {
-        for await (const { data } of observation) told.push(data);
+        for await (const { data } of observation) received.push(data);
       })();
       await observation.ready;
       await bound.set('h1:2');
-      await fleet.world.until(() => told.length === 2, 5000);
+      await fleet.world.until(() => received.length === 2, 5000);
       await fleet.kill(server);
-      await fleet.world.until(() => told.length === 3, 20_000);
+      await fleet.world.until(() => received.length === 3, 20_000);
       await observation.close();
       await watching;
-      expect(told).toEqual(['h1:1', 'h1:2', undefined]);
+      expect(received).toEqual(['h1:1', 'h1:2', undefined]);
       await client.close();
     }));
 

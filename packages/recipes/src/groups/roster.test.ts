@@ -41,9 +41,9 @@ describe('a roster', () => {
       await other.create('/r');
       for (const name of ['a', 'b', 'c']) await other.create(`/r/${name}`, '1');
       const roster = new Roster(client, '/r');
-      const told: string[] = [];
+      const received: string[] = [];
       const watching = (async () => {
-        for await (const entries of roster.entries) told.push(say(entries));
+        for await (const entries of roster.entries) received.push(say(entries));
       })();
       const first = await roster.ready();
       fleet.world.network.partition(['app'], ['zk1']);
@@ -59,7 +59,7 @@ describe('a roster', () => {
       expect(roster.entries.current?.get('c')).toBe(first.get('c'));
       roster.close();
       await watching;
-      expect(told).toEqual(['a=1 b=1 c=1', 'b=2 c=1 d=1']);
+      expect(received).toEqual(['a=1 b=1 c=1', 'b=2 c=1 d=1']);
       await other.close();
       await client.close();
     }));

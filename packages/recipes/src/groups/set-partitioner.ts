@@ -248,14 +248,14 @@ export class Share implements AsyncDisposable {
    */
   release(): Promise<void> {
     this.#released.abort();
-    return ignoreRejection(this.#giveBack());
+    return ignoreRejection(this.#releaseLocks());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
   }
 
-  async #giveBack(): Promise<void> {
+  async #releaseLocks(): Promise<void> {
     const released = await Promise.allSettled([...this.locks.values()].map((lock) => lock.release()));
     for (const result of released) if (result.status === 'rejected') throw result.reason;
   }

@@ -115,7 +115,7 @@ export class Holding implements Held {
    */
   release(options: CallOptions = {}): Promise<void> {
     this.#finish('it was released');
-    const released = this.#released ?? this.#settleWith(this.#giveBack(options));
+    const released = this.#released ?? this.#settleWith(this.#deleteZnode(options));
     return ignoreRejection(this.#wait(released, options));
   }
 
@@ -151,7 +151,7 @@ export class Holding implements Held {
     return released;
   }
 
-  async #giveBack(options: CallOptions): Promise<void> {
+  async #deleteZnode(options: CallOptions): Promise<void> {
     await this.#untilLost(this.#remove(options));
     await this.#options.onRemoved?.().catch(passClientErrors);
   }

@@ -88,8 +88,8 @@ describe('a mutex with a delay', () => {
         const ended = acquired.then(
           (lock) => lock.release(),
           (error: unknown) => {
-            const told = { code: 'ABORTED', outcome: 'not-applied', operation: 'Mutex.acquire', path: '/lock' };
-            expect(error).toMatchObject(told);
+            const expected = { code: 'ABORTED', outcome: 'not-applied', operation: 'Mutex.acquire', path: '/lock' };
+            expect(error).toMatchObject(expected);
             codes.push('ABORTED');
           },
         );

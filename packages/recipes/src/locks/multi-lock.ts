@@ -55,7 +55,7 @@ export class MultiLock {
       if (held.length === this.#locks.length && held.every(({ isHeld }) => isHeld)) {
         return new HeldTogether(this.#client, held);
       }
-      void giveBack(held);
+      void releaseAll(held);
       await attempt.reconnect();
     }
   }
@@ -68,7 +68,7 @@ export class MultiLock {
     } catch (error) {
       const isLost = error instanceof AbortedError && held.some(({ signal }) => signal.aborted);
       if (!isLost || givenUp?.aborted === true) {
-        void giveBack(held);
+        void releaseAll(held);
         throw error;
       }
     }
@@ -87,10 +87,10 @@ export class MultiLock {
     try {
       if (await this.#tryAll(held, attempt)) return new HeldTogether(this.#client, held);
     } catch (error) {
-      void giveBack(held);
+      void releaseAll(held);
       throw error;
     }
-    const returned = giveBack(held);
+    const returned = releaseAll(held);
     await attempt.run(() => attempt.waitFor(returned));
     return null;
   }
@@ -119,7 +119,7 @@ function whileHeld(held: readonly Held[], call: CallOptions): CallOptions {
 }
 
 /** In reverse order. Nothing happens when the promise is not awaited. */
-function giveBack(held: readonly Held[]): Promise<unknown> {
+function releaseAll(held: readonly Held[]): Promise<unknown> {
   return ignoreRejection(Promise.all([...held].reverse().map((lock) => lock.release())));
 }
 

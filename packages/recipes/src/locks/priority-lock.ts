@@ -8,7 +8,7 @@ import type { LockOptions } from '../kernel/options.ts';
 import { lockSettings } from '../kernel/settings.ts';
 import { Lock } from './lock.ts';
 import { HELD, inspectByPriority, markerOf, type PriorityContending, type PriorityLine } from './priority-line.ts';
-import { giveBack, PriorityWaiter, type Taken } from './priority-waiter.ts';
+import { deletePlace, PriorityWaiter, type Taken } from './priority-waiter.ts';
 import { isRevocation, REVOKE } from './revocation.ts';
 
 export interface PriorityLockOptions extends LockOptions {
@@ -113,7 +113,7 @@ export class PriorityLock {
       marginMs: this.#line.marginMs,
       isNameShared: true,
       generation: { path, version: taken.version },
-      remove: () => giveBack(this.#client, path, taken),
+      remove: () => deletePlace(this.#client, path, taken),
       isRemoveSafe: true,
       onData: (data) => {
         if (isRevocation(data)) revocation.abort(new Error('another client asked for the lock'));

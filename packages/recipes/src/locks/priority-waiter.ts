@@ -109,7 +109,7 @@ export class PriorityWaiter {
     if (this.#isDoubtful) {
       await persist(this.#client, sessionId, async () => {
         const taken = await this.#find({});
-        if (taken !== null) await giveBack(this.#client, this.#line.path, taken);
+        if (taken !== null) await deletePlace(this.#client, this.#line.path, taken);
       });
     }
     return removed;
@@ -253,7 +253,7 @@ export class PriorityWaiter {
   #forgo(taken: Taken): 'gone' {
     const { path, stat } = taken;
     const { ephemeralOwner: sessionId, czxid } = stat;
-    const removed = persist(this.#client, sessionId, () => giveBack(this.#client, this.#line.path, taken));
+    const removed = persist(this.#client, sessionId, () => deletePlace(this.#client, this.#line.path, taken));
     void removed.then(() => removeIfOurs(this.#client, path, sessionId, czxid));
     return 'gone';
   }
@@ -289,7 +289,7 @@ export class PriorityWaiter {
 }
 
 /** Deletes `held` and records that no holder died, unless another client has acquired the lock since. */
-export async function giveBack(client: Client, path: string, taken: Pick<Taken, 'path' | 'version'>): Promise<void> {
+export async function deletePlace(client: Client, path: string, taken: Pick<Taken, 'path' | 'version'>): Promise<void> {
   await client.transaction().set(path, FREE, { version: taken.version }).delete(taken.path).commit();
 }
 

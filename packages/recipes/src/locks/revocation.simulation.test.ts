@@ -48,7 +48,7 @@ interface Tenure {
   readonly path: string;
   readonly token: bigint;
   /** When its holder was notified of the request, virtual milliseconds; null: never. */
-  heardMs: number | null;
+  notifiedMs: number | null;
   /** When its holder knew that it had ended. */
   endedMs: number;
 }
@@ -74,12 +74,12 @@ simulateStorm(
       await client.ensurePath('/entries');
       const lock = await open(client).acquire(drawLimits(random));
       const { path, token } = lock;
-      const tenure: Tenure = { path, token, heardMs: null, endedMs: Number.POSITIVE_INFINITY };
+      const tenure: Tenure = { path, token, notifiedMs: null, endedMs: Number.POSITIVE_INFINITY };
       tenures.push(tenure);
       lock.revocation.addEventListener('abort', () => {
-        tenure.heardMs = fleet.world.nowMs;
+        tenure.notifiedMs = fleet.world.nowMs;
       });
-      if (lock.revocation.aborted) tenure.heardMs = fleet.world.nowMs;
+      if (lock.revocation.aborted) tenure.notifiedMs = fleet.world.nowMs;
       lock.signal.addEventListener('abort', () => {
         tenure.endedMs = fleet.world.nowMs;
       });
@@ -134,7 +134,7 @@ simulateStorm(
         for (const request of requests) checkRequest(request, tree, line);
       },
     );
-    expect(tenures.some(({ heardMs }) => heardMs !== null)).toBe(true);
+    expect(tenures.some(({ notifiedMs }) => notifiedMs !== null)).toBe(true);
     expect(requests.some(({ wasSent }) => wasSent)).toBe(true);
   },
 );
@@ -148,15 +148,15 @@ function whenAskedOrOver({ revocation, signal }: Lock): Promise<void> {
 }
 
 /** A requested holder is notified as long as it has the lock; and a notified holder was requested. */
-function checkTenure({ path, token, heardMs, endedMs }: Tenure, tree: CommittedTree): void {
+function checkTenure({ path, token, notifiedMs, endedMs }: Tenure, tree: CommittedTree): void {
   const [zxid] = askedAt(path, token, tree);
   if (zxid === undefined) {
-    expect(heardMs, `${path} of ${token} was not requested`).toBe(null);
+    expect(notifiedMs, `${path} of ${token} was not requested`).toBe(null);
     return;
   }
   const askedMs = tree.entryAt(zxid)!.header.time - EPOCH_MS;
-  expect(heardMs ?? askedMs, `when the holder of ${path} was notified`).toBeGreaterThanOrEqual(askedMs);
-  const untilMs = Math.min(heardMs ?? endedMs, endedMs);
+  expect(notifiedMs ?? askedMs, `when the holder of ${path} was notified`).toBeGreaterThanOrEqual(askedMs);
+  const untilMs = Math.min(notifiedMs ?? endedMs, endedMs);
   expect(untilMs - askedMs, `until the holder of ${path} was notified`).toBeLessThan(HEARD_MS);
 }
 

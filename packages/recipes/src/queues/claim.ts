@@ -11,7 +11,7 @@ export interface Claim {
   readonly signal: AbortSignal;
   readonly guarded: Guarded | null;
   done(options: CallOptions): Promise<void>;
-  giveBack(options: CallOptions): Promise<void>;
+  release(options: CallOptions): Promise<void>;
 }
 
 /** A way of claiming items. */

@@ -52,9 +52,9 @@ describe('a queue without leases', () => {
       network.block('client1', 'zk1');
       network.block('zk1', 'client1');
       for (const end of network.openEnds) end.breakStream();
-      await expect(item.giveBack({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+      await expect(item.release({ timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
       network.heal();
-      await item.giveBack();
+      await item.release();
       expect(await drain(queue)).toEqual(['a']);
     }),
   );
@@ -148,7 +148,7 @@ test('giving an item back again, after a lost reply, does not take it from its n
       const item = await queue.take();
       const taking = new Queue(second!, '/jobs', { codec: text }).take();
       await fleet.world.sleep(100);
-      const returning = item.giveBack();
+      const returning = item.release();
       await fleet.world.sleep(breakMs);
       for (const end of fleet.world.network.openEnds) if (end.host === 'client1') end.breakStream();
       const next = await taking;
@@ -172,7 +172,7 @@ test(
     await other.delete('/jobs-leases/queue-0000000000');
     const next = await new Queue(other, '/jobs', { codec: text }).take();
     expect([item.isHeld, next.isHeld]).toEqual([true, true]);
-    await item.giveBack();
+    await item.release();
     await fleet.world.sleep(3000);
     expect(next.isHeld).toBe(true);
     await next.done();

@@ -68,7 +68,7 @@ export class Consumer {
       const taken = await this.#takeFirst(attempt, 1);
       if (taken !== null) return taken;
       for (;;) {
-        const claim = await this.#takeInLine(attempt);
+        const claim = await this.#takeQueued(attempt);
         if (claim !== null) return claim;
       }
     });
@@ -110,7 +110,7 @@ export class Consumer {
   }
 
   /** @returns null when the session, and with it the place, was lost */
-  async #takeInLine(attempt: Attempt): Promise<Claim | null> {
+  async #takeQueued(attempt: Attempt): Promise<Claim | null> {
     const place = await contend(this.#line, attempt);
     let claim: Claim | null = null;
     try {
@@ -154,7 +154,7 @@ export class Consumer {
     try {
       return await attempt.waitFor(claiming);
     } catch (error) {
-      const returned = claiming.then((claim) => claim?.giveBack({}));
+      const returned = claiming.then((claim) => claim?.release({}));
       if (this.#hasLeases) ignoreRejection(returned);
       else {
         if (retryClassOf(attempt.noted(error)) === 'over') attempt.doubt();
@@ -247,7 +247,7 @@ export class Consumer {
       return true;
     } catch (error) {
       // No caller knows of the claim: the item would be blocked as long as the session lives.
-      ignoreRejection(claim.giveBack({}));
+      ignoreRejection(claim.release({}));
       throw attempt.noted(error);
     }
   }

@@ -132,14 +132,14 @@ test.each([true, false])('an item that was given back can no longer be done (lea
     const queue = new Queue(client, '/jobs', { codec: text, leases });
     await queue.put('a');
     const item = await queue.take();
-    await item.giveBack();
+    await item.release();
     await expect(item.done()).rejects.toThrow('no longer held');
     expect(await drain(queue)).toEqual(['a']);
     await queue.put('b');
     const next = await queue.take();
     await next.done();
     await next.done();
-    await next.giveBack();
+    await next.release();
     expect(await queue.size()).toBe(0);
   })(),
 );

@@ -113,7 +113,7 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
       try {
         yield item;
       } finally {
-        await item.giveBack();
+        await item.release();
       }
     }
   }

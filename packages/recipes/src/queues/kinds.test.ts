@@ -91,8 +91,8 @@ describe('a delay queue', () => {
       await world.sleep(20_000);
       world.network.slowDown('client1', 'zk1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
       const startedMs = world.nowMs;
-      const told = { code: 'TIMEOUT', outcome: 'not-applied' };
-      await expect(queue.put('b', { delayMs: 60_000, timeoutMs: 1000 })).rejects.toMatchObject(told);
+      const expected = { code: 'TIMEOUT', outcome: 'not-applied' };
+      await expect(queue.put('b', { delayMs: 60_000, timeoutMs: 1000 })).rejects.toMatchObject(expected);
       expect(world.nowMs - startedMs).toBeLessThan(1100);
     }),
   );

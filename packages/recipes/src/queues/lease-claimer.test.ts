@@ -99,7 +99,7 @@ describe('a claim on a server without a quorum', () => {
         const restore = loseQuorum(client, true);
         const taking = queue.take({ timeoutMs: what === 'gives up' ? 500 : 10_000 });
         const taken = taking.then(
-          (item) => item.giveBack().then(() => item.value),
+          (item) => item.release().then(() => item.value),
           (error: { readonly code?: string }) => error.code,
         );
         await fleet.world.sleep(1000);

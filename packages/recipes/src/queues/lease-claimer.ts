@@ -112,7 +112,7 @@ export class LeaseClaimer implements Claimer {
       const claim = new LeasedClaim(client, lease, stat, item);
       if (item !== null) return claim;
       // A consumer without leases has taken it.
-      await claim.giveBack({});
+      await claim.release({});
       return null;
     } catch (error) {
       if (error instanceof NoNodeError || isSessionEnd(error)) return null;

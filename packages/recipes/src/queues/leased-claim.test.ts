@@ -19,7 +19,7 @@ describe('an item under a lease', () => {
       await client.sync();
       await expect(item.done()).rejects.toThrow('the item was deleted by another client');
       expect((await client.children('/jobs')).children).toEqual([item.name]);
-      await item.giveBack();
+      await item.release();
       expect(await drain(queue)).toEqual(['b']);
     }),
   );
@@ -81,7 +81,7 @@ describe('an item under a lease', () => {
       const item = await queue.take();
       // The deletion arrives, but its reply does not.
       for (const { host } of fleet.ensemble.servers) network.block(host, 'client1');
-      const given = item.giveBack();
+      const given = item.release();
       await using leased = await new Queue(other, '/jobs', { codec: text }).take();
       for (const { host } of fleet.ensemble.servers) network.unblock(host, 'client1');
       for (const end of network.openEnds) if (end.host === 'client1') end.breakStream();
@@ -101,9 +101,9 @@ describe('an item under a lease', () => {
       await queue.put('a');
       const item = await queue.take();
       await client.setAcl('/jobs-leases', [{ perms: ALL & ~DELETE, scheme: 'world', id: 'anyone' }]);
-      await expect(item.giveBack()).rejects.toMatchObject({ code: 'NOAUTH' });
+      await expect(item.release()).rejects.toMatchObject({ code: 'NOAUTH' });
       await client.setAcl('/jobs-leases', [{ perms: ALL, scheme: 'world', id: 'anyone' }]);
-      await item.giveBack();
+      await item.release();
       expect(await drain(queue)).toEqual(['a']);
     }),
   );

@@ -127,10 +127,10 @@ export class LeasedClaim implements Claim {
       });
       return false;
     }
-    if (!isDoubtful) throw this.#told(error);
+    if (!isDoubtful) throw this.#asNotHeld(error);
     const isInQueue = this.#isOwnSession() ? await this.#isInQueue() : null;
     if (isInQueue === false) return true;
-    if (isInQueue === true) throw this.#told(error);
+    if (isInQueue === true) throw this.#asNotHeld(error);
     const detail = 'the session ended before the answer';
     throw new SessionLostError({ operation: 'done', path: this.path, outcome: 'unknown', detail, cause: error });
   }
@@ -163,19 +163,19 @@ export class LeasedClaim implements Claim {
     }
   }
 
-  #told(error: unknown): unknown {
+  #asNotHeld(error: unknown): unknown {
     const isGone = error instanceof TransactionError && error.cause instanceof NoNodeError;
     if (!isGone && !isSessionEnd(error)) return error;
     const why = isGone ? DELETED : 'the session is over';
     return new NotHeldError(this.#leasePath, this.token, why, { cause: error });
   }
 
-  async giveBack(options: CallOptions): Promise<void> {
+  async release(options: CallOptions): Promise<void> {
     if (this.#isDone) return;
     this.#returning ??= this.#settle(
       this.#finishing === null ? this.#holding.release() : this.#returnAfter(this.#finishing),
     );
-    const about = { operation: 'QueueItem.giveBack', path: this.path };
+    const about = { operation: 'QueueItem.release', path: this.path };
     await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(this.#returning);
   }
 

@@ -92,11 +92,11 @@ export class QueueItem<T> implements AsyncDisposable {
    *
    * @throws what the service refuses, so that no other client gets the item; it may be retried
    */
-  giveBack(options: CallOptions = {}): Promise<void> {
-    return this.#claim.giveBack(options);
+  release(options: CallOptions = {}): Promise<void> {
+    return this.#claim.release(options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.giveBack();
+    return this.release();
   }
 }

@@ -30,7 +30,7 @@ describe('a queue', () => {
       const a = await queue.take();
       const b = await queue.take();
       expect([a.value, b.value, a.isHeld, b.isHeld]).toEqual(['a', 'b', true, true]);
-      await a.giveBack();
+      await a.release();
       expect(a.isHeld).toBe(false);
       expect(a.signal.aborted).toBe(true);
       const again = await queue.take();
@@ -127,7 +127,7 @@ describe('a queue', () => {
       const item = await queue.take();
       await client.delete(item.path);
       await expect(item.done()).rejects.toThrow('deleted by another client');
-      await item.giveBack();
+      await item.release();
       expect((await client.children('/jobs-leases')).children).toEqual([]);
     }),
   );
@@ -180,7 +180,7 @@ describe('a queue', () => {
       for (let ms = 0; ms < 10; ms++) {
         const late = queue.take({ timeoutMs: ms });
         await late.then(
-          (item) => item.giveBack(),
+          (item) => item.release(),
           () => {},
         );
       }

@@ -14,7 +14,7 @@ describe('an item without a lease', () => {
       const item = await queue.take();
       // A person may do that, and the service does if Curator has created the queue, which is a container then.
       await client.delete('/jobs');
-      await item.giveBack();
+      await item.release();
       expect(await drain(queue)).toEqual(['a']);
     }),
   );
@@ -124,10 +124,10 @@ describe('an item without a lease', () => {
       await queue.put('a');
       const item = await queue.take();
       await client.setAcl('/jobs', [{ perms: ALL & ~CREATE, scheme: 'world', id: 'anyone' }]);
-      await expect(item.giveBack()).rejects.toMatchObject({ cause: { code: 'NOAUTH' } });
+      await expect(item.release()).rejects.toMatchObject({ cause: { code: 'NOAUTH' } });
       await expect(item.done()).rejects.toThrow('given back');
       await client.setAcl('/jobs', [{ perms: ALL, scheme: 'world', id: 'anyone' }]);
-      await Promise.all([item.giveBack(), item.giveBack()]);
+      await Promise.all([item.release(), item.release()]);
       expect(await drain(queue)).toEqual(['a']);
     }),
   );

@@ -97,12 +97,12 @@ class RemovedClaim implements Claim {
     this.#end.abort(new NotHeldError(this.path, this.token, 'it is done'));
   }
 
-  async giveBack(options: CallOptions): Promise<void> {
+  async release(options: CallOptions): Promise<void> {
     if (this.#isDone) return;
     if (this.isHeld) this.#end.abort(new NotHeldError(this.path, this.token, 'it was given back'));
     // It is nowhere until then, so it continues after the caller's deadline.
     this.#returning ??= this.#settle(this.#putBack());
-    const about = { operation: 'QueueItem.giveBack', path: this.path };
+    const about = { operation: 'QueueItem.release', path: this.path };
     await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(this.#returning);
   }
 
@@ -116,7 +116,7 @@ class RemovedClaim implements Claim {
 
   async #putBack(): Promise<void> {
     const stem = withoutSequence(this.path);
-    const attempt = new Attempt(this.#client, {}, { operation: 'giveBack', path: this.path });
+    const attempt = new Attempt(this.#client, {}, { operation: 'QueueItem.release', path: this.path });
     let isParentMissing = false;
     for (;;) {
       try {

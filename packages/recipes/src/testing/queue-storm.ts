@@ -266,7 +266,7 @@ async function handle<Q extends ItemQueue<Job>>(
   storm.onTaken?.(item);
   await world.sleep(item.value.number < ITEMS ? world.random.between(100, 1500) : world.random.between(0, 100));
   if (world.random.chance(0.2)) {
-    if (world.random.chance(0.5)) await passing(fleet, () => underLimit(fleet, 1, (call) => item.giveBack(call), 50));
+    if (world.random.chance(0.5)) await passing(fleet, () => underLimit(fleet, 1, (call) => item.release(call), 50));
     return;
   }
   try {

@@ -48,17 +48,17 @@ export async function openStation(
     clock: pausable,
     random: world.random.fork(`client ${host}`),
   });
-  client.onState(({ state, reason }) => world.tell(host, `${state}: ${reason}`));
+  client.onState(({ state, reason }) => world.record(host, `${state}: ${reason}`));
   return {
     host,
     client,
     pause() {
-      world.tell(host, 'is paused');
+      world.record(host, 'is paused');
       isPaused = true;
       world.network.freezeHost(host);
     },
     resume() {
-      world.tell(host, 'continues');
+      world.record(host, 'continues');
       isPaused = false;
       const due = waiting;
       waiting = [];

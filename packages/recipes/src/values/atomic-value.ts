@@ -203,7 +203,7 @@ export class AtomicValue<T> implements AsyncDisposable {
     } catch (error) {
       throw withDoubt(error, doubts[0]?.loss, about);
     } finally {
-      if (lock !== null) await giveBack(lock, attempt);
+      if (lock !== null) await releaseLock(lock, attempt);
     }
   }
 
@@ -352,7 +352,7 @@ function resultOf<T>({ found, before, after }: Omit<Write<T>, 'loss'>): AtomicUp
 }
 
 /** Waits until the caller's deadline, and ignores failures: they do not affect the update. */
-function giveBack(lock: AsyncDisposable, attempt: Attempt): Promise<void> {
+function releaseLock(lock: AsyncDisposable, attempt: Attempt): Promise<void> {
   const giving = async (): Promise<void> => lock[Symbol.asyncDispose]();
   return attempt.any([giving().catch(() => {})]).catch(() => {});
 }

@@ -33,7 +33,7 @@ interface Value {
 type Version = ConfigurationVersion<Value>;
 
 /** A result, and the zxids between which it is valid. */
-interface Told {
+interface Observation {
   readonly kind: 'update' | 'look' | 'rollback';
   /** The target version of a rollback. */
   readonly to?: number | undefined;
@@ -45,7 +45,7 @@ interface Told {
 
 class Checker {
   readonly ledger = new Ledger<string>();
-  readonly told: Told[] = [];
+  readonly observations: Observation[] = [];
   readonly observed: Version[][] = [];
   /** Rollbacks of outcome 'unknown'. */
   doubtfulRollbacks = 0;
@@ -61,10 +61,12 @@ class Checker {
       if (!rolled.includes(values[i]!)) expect(before, `what ${id} was made of`).toBe(values[i - 1]?.id ?? null);
     }
     this.ledger.check([...ids]);
-    const reported = new Set(this.told.flatMap(({ kind, result }) => (kind === 'rollback' ? versionsOf(result) : [])));
+    const reported = new Set(
+      this.observations.flatMap(({ kind, result }) => (kind === 'rollback' ? versionsOf(result) : [])),
+    );
     expect(rolled.length).toBeGreaterThanOrEqual(reported.size);
     expect(rolled.length).toBeLessThanOrEqual(reported.size + this.doubtfulRollbacks);
-    for (const told of this.told) this.#checkTold(told, history, values);
+    for (const observations of this.observations) this.#checkObservation(observations, history, values);
     for (const [i, state] of history.entries()) expectKept(tree, state, i, values);
     for (const versions of this.observed) {
       for (const { value, version } of versions) expect(value, `observed version ${version}`).toEqual(values[version]);
@@ -74,7 +76,11 @@ class Checker {
     }
   }
 
-  #checkTold({ kind, to, from, until, result }: Told, history: readonly ZnodeState[], values: readonly Value[]): void {
+  #checkObservation(
+    { kind, to, from, until, result }: Observation,
+    history: readonly ZnodeState[],
+    values: readonly Value[],
+  ): void {
     const first = history.findLastIndex(({ zxid }) => zxid <= from);
     const last = history.findLastIndex(({ zxid }) => zxid <= until);
     const about = `${kind} to ${to ?? 'the one before'}, when versions ${first} to ${last} were in force`;
@@ -90,7 +96,7 @@ class Checker {
   }
 }
 
-function versionsOf(result: Told['result']): number[] {
+function versionsOf(result: Observation['result']): number[] {
   return result === null || result === 'not kept' ? [] : [result.version];
 }
 
@@ -153,7 +159,7 @@ async function write(fleet: Fleet, client: Client, writer: number, checker: Chec
     const kind = random.pick(['update', 'update', 'look', 'rollback'] as const);
     const to = kind === 'rollback' && random.chance(0.5) ? random.between(0, 20) : undefined;
     const result = await call(configuration, kind, id, { ...options, to }, checker);
-    if (!(result instanceof Error)) checker.told.push({ kind, to, from, until: fleet.committedZxid, result });
+    if (!(result instanceof Error)) checker.observations.push({ kind, to, from, until: fleet.committedZxid, result });
     expect(world.nowMs - calledMs, `${kind} within its time`).toBeLessThanOrEqual((options.timeoutMs ?? 1e9) + 1);
     await world.sleep(random.between(0, 60));
   }
@@ -161,11 +167,11 @@ async function write(fleet: Fleet, client: Client, writer: number, checker: Chec
 
 async function call(
   configuration: Configuration<Value>,
-  kind: Told['kind'],
+  kind: Observation['kind'],
   id: string,
   options: CallOptions & { readonly to: number | undefined },
   checker: Checker,
-): Promise<Told['result'] | Error> {
+): Promise<Observation['result'] | Error> {
   if (kind === 'update') {
     const update = configuration.update((value) => ({ id, before: value?.id ?? null }), options);
     return checker.ledger.note(id, update);

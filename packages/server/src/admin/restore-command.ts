@@ -90,7 +90,7 @@ export class RestoreCommand {
   async finish(uploaded: Uploaded): Promise<{ readonly lastZxid: number } | Refusal> {
     const { metrics, logger, audit, monotonicMs } = this.#parts;
     const begun = this.#begun;
-    const tellAudit = (result: 'success' | 'failure'): void => {
+    const recordAudit = (result: 'success' | 'failure'): void => {
       if (begun !== null) audit.add('restore', begun.caller, result);
     };
     this.#isExchanging = true;
@@ -102,11 +102,11 @@ export class RestoreCommand {
         event: 'restore',
       });
       if (begun !== null) metrics.restore.add((monotonicMs() - begun.atMs) * 1000);
-      tellAudit('success');
+      recordAudit('success');
       return { lastZxid: zxid };
     } catch (error) {
       metrics.restoreErrors++;
-      tellAudit('failure');
+      recordAudit('failure');
       const text = `no snapshot was restored, and nothing has changed: ${(error as Error).message}`;
       logger.log('error', text, { event: 'restore' });
       return { status: 500, error: null };

@@ -215,12 +215,12 @@ class SnapshotScan {
         this.#phase = 'end';
         return at + LAST_RECORD_BYTES;
       case 'whole':
-        this.#tell(record);
+        this.#report(record);
         return record.end;
     }
   }
 
-  #tell({ bytes, pathStart, pathEnd, dataEnd, persisted: stat }: SnapshotRecord): void {
+  #report({ bytes, pathStart, pathEnd, dataEnd, persisted: stat }: SnapshotRecord): void {
     const path = pathStart === pathEnd ? '/' : DECODER.decode(bytes.subarray(pathStart, pathEnd));
     const aclId = getLong(bytes, dataEnd);
     this.#znodes++;

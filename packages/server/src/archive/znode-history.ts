@@ -109,19 +109,19 @@ class Tracker {
       case OpCode.createTTL: {
         const isEphemeral = 'isEphemeral' in txn && txn.isEphemeral;
         const now = { data: copyOf(txn.data), acl: txn.acl, owner: isEphemeral ? header.sessionId : 0n };
-        this.#tell(header, txn.path, 'created', 0, now);
+        this.#report(header, txn.path, 'created', 0, now);
         return;
       }
       case OpCode.setData:
       case OpCode.reconfig: {
         const old = this.#states.get(txn.path);
         const now = { data: copyOf(txn.data), acl: old?.acl ?? [], owner: old?.owner ?? 0n };
-        this.#tell(header, txn.path, 'changed', txn.version, now);
+        this.#report(header, txn.path, 'changed', txn.version, now);
         return;
       }
       case OpCode.setACL: {
         const old = this.#states.get(txn.path);
-        this.#tell(header, txn.path, 'acl', txn.version, {
+        this.#report(header, txn.path, 'acl', txn.version, {
           data: old?.data ?? null,
           acl: txn.acl,
           owner: old?.owner ?? 0n,
@@ -130,11 +130,11 @@ class Tracker {
       }
       case OpCode.delete:
       case OpCode.deleteContainer:
-        this.#tell(header, txn.path, 'deleted', null, null);
+        this.#report(header, txn.path, 'deleted', null, null);
         return;
       case OpCode.closeSession:
         for (const path of txn.paths ?? this.#ownedBy(header.sessionId))
-          this.#tell(header, path, 'deleted', null, null);
+          this.#report(header, path, 'deleted', null, null);
         return;
       case OpCode.multi:
         // One that was refused has an error in place of each part.
@@ -150,7 +150,7 @@ class Tracker {
     return [...this.#states].flatMap(([path, state]) => (state !== undefined && state.owner === session ? [path] : []));
   }
 
-  #tell(
+  #report(
     { zxid, time, sessionId }: TxnHeader,
     path: string,
     change: ZnodeChange['change'],

@@ -13,10 +13,10 @@ afterEach(() => {
 });
 
 class FakeWorker extends EventEmitter {
-  readonly told: ToHttp[] = [];
+  readonly sent: ToHttp[] = [];
 
   postMessage(message: ToHttp): void {
-    this.told.push(message);
+    this.sent.push(message);
   }
 
   terminate(): Promise<number> {
@@ -58,7 +58,7 @@ test('an answer to a thread that has ended does not reach the next one', async (
   vi.advanceTimersByTime(1000);
   answer({ status: 200, contentType: null, headers: {}, file: null, pieces: ['late'] });
   await vi.advanceTimersByTimeAsync(1000);
-  expect(workers[1]?.told).toEqual([]);
+  expect(workers[1]?.sent).toEqual([]);
 });
 
 function start(answer: () => Promise<Answer>): { workers: FakeWorker[]; thread: HttpThread; lost: () => number } {

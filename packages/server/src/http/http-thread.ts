@@ -163,18 +163,18 @@ export class HttpThread {
     // Another thread has questions of its own by these numbers.
     if (this.#worker !== asker) return;
     const { pieces, ...head } = answer;
-    this.#tell({ kind: 'head', id, head });
+    this.#send({ kind: 'head', id, head });
     if (head.file !== null || head.upload !== undefined) return;
     const parts = new AnswerInParts(
       pieces,
       (text, isLast) => {
         if (isLast) this.#answers.delete(id);
-        this.#tell({ kind: 'part', id, text, isLast });
+        this.#send({ kind: 'part', id, text, isLast });
       },
       (error) => {
         this.#answers.delete(id);
         this.#logger.log('error', `an answer by HTTP was cut short: ${describe(error)}`, { event: 'http-failed' });
-        this.#tell({ kind: 'part', id, text: '', isLast: true });
+        this.#send({ kind: 'part', id, text: '', isLast: true });
       },
       (steps) => {
         // Not subject to the budget: the answer is short, and a prober that gets none restarts the server.
@@ -186,7 +186,7 @@ export class HttpThread {
     parts.goOn();
   }
 
-  #tell(message: ToHttp): void {
+  #send(message: ToHttp): void {
     this.#worker?.postMessage(message);
   }
 }
@@ -194,7 +194,7 @@ export class HttpThread {
 /** An answer on its way: made while there is time for it, and while the other side takes it. */
 class AnswerInParts {
   readonly #pieces: Iterator<string>;
-  readonly #tell: (text: string, isLast: boolean) => void;
+  readonly #send: (text: string, isLast: boolean) => void;
   readonly #fail: (error: unknown) => void;
   readonly #schedule: (steps: Iterator<void>) => void;
   #text = '';
@@ -204,12 +204,12 @@ class AnswerInParts {
 
   constructor(
     pieces: Iterable<string>,
-    tell: (text: string, isLast: boolean) => void,
+    send: (text: string, isLast: boolean) => void,
     fail: (error: unknown) => void,
     schedule: (steps: Iterator<void>) => void,
   ) {
     this.#pieces = pieces[Symbol.iterator]();
-    this.#tell = tell;
+    this.#send = send;
     this.#fail = fail;
     this.#schedule = schedule;
   }
@@ -233,7 +233,7 @@ class AnswerInParts {
     try {
       while (!this.#isOver && this.#partsLeft > 0) {
         for (let i = 0; i < PIECES_PER_STEP && !this.#isOver && this.#text.length < PART_LENGTH; i++) this.#takeOne();
-        if (this.#text.length >= PART_LENGTH) this.#tellPart(false);
+        if (this.#text.length >= PART_LENGTH) this.#sendPart(false);
         yield;
       }
     } catch (error) {
@@ -246,11 +246,11 @@ class AnswerInParts {
   #takeOne(): void {
     const next = this.#pieces.next();
     if (next.done !== true) this.#text += next.value;
-    else this.#tellPart(true);
+    else this.#sendPart(true);
   }
 
-  #tellPart(isLast: boolean): void {
-    this.#tell(this.#text, isLast);
+  #sendPart(isLast: boolean): void {
+    this.#send(this.#text, isLast);
     this.#text = '';
     this.#partsLeft--;
     this.#isOver ||= isLast;

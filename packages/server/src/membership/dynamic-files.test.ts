@@ -115,12 +115,12 @@ describe('the files of the dynamic configuration', () => {
     put(disk, '/conf/zoo.cfg', STATIC);
     const files = new DynamicFiles(disk, { serverId: 1, staticFile: '/conf/zoo.cfg' });
     disk.failNext({ operation: 'sync', code: 'ENOSPC', isLasting: true });
-    let told: Error | null = null;
+    let fault: Error | null = null;
     files.keep(first, null, (error) => {
-      told = error;
+      fault = error;
     });
     disk.deliverAll();
-    expect(told).toMatchObject({ code: 'ENOSPC' });
+    expect(fault).toMatchObject({ code: 'ENOSPC' });
     expect(get(disk, '/conf/zoo.cfg')).toBe(STATIC);
   });
 
@@ -143,12 +143,12 @@ function membership(text: string): Membership {
 }
 
 function keep(disk: MemoryDisk, files: DynamicFiles, committed: Membership, proposed: Membership | null): void {
-  let told: Error | null | undefined;
+  let fault: Error | null | undefined;
   files.keep(committed, proposed, (error) => {
-    told = error;
+    fault = error;
   });
   disk.deliverAll();
-  expect(told).toBeNull();
+  expect(fault).toBeNull();
 }
 
 function put(disk: MemoryDisk, path: string, text: string): void {

@@ -75,10 +75,10 @@ describe('a file', () => {
   test('a note is with the kernel at once, but not before writes that were asked for; only a failure is told', async () => {
     const file = await create('mark');
     const content = (): string => readFileSync(join(directory, 'mark'), 'utf8');
-    const told: string[] = [];
+    const calls: string[] = [];
     const note = (text: string): void => {
       const copied = bytes(text);
-      file.note(0, copied, ({ code }) => told.push(code));
+      file.note(0, copied, ({ code }) => calls.push(code));
       copied.fill(0);
     };
     note('one');
@@ -88,11 +88,11 @@ describe('a file', () => {
     note('two');
     expect(content()).toBe('two');
     await synced;
-    file.write(0, bytes('thr'), () => told.push('three'));
+    file.write(0, bytes('thr'), () => calls.push('three'));
     note('four');
     await completion<void>((done) => file.sync(done));
     expect(content()).toBe('four');
-    expect(told).toEqual(['three']);
+    expect(calls).toEqual(['three']);
     file.close();
     const sealed = await completion<DiskFile>((done) => disk.open(join(directory, 'mark'), { readOnly: true }, done));
     const failure = await new Promise<DiskError>((resolve) => sealed.note(0, bytes('five'), resolve));
@@ -130,12 +130,12 @@ describe('a file', () => {
     const file = await create('read');
     await completion<void>((done) => file.write(0, bytes('abcdefgh'), done));
     const room = new Uint8Array(3);
-    const told: string[] = [];
-    const note = (_error: DiskError | null, content: Uint8Array) => told.push(Buffer.from(content).toString());
+    const calls: string[] = [];
+    const note = (_error: DiskError | null, content: Uint8Array) => calls.push(Buffer.from(content).toString());
     file.read(0, 3, note, room);
     file.read(3, 3, note);
     const last = await completion<Uint8Array>((done) => file.read(6, 3, done));
-    expect([...told, Buffer.from(last).toString()]).toEqual(['abc', 'def', 'gh']);
+    expect([...calls, Buffer.from(last).toString()]).toEqual(['abc', 'def', 'gh']);
     expect(Buffer.from(room).toString()).toBe('abc');
   });
 

@@ -44,7 +44,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
   list(path: string, done: DiskDone<readonly DirectoryEntry[]>): void {
     this.#underWay++;
     this.#retryOnShortage<Dirent[]>(
-      (told) => readdir(path, { withFileTypes: true }, told),
+      (callback) => readdir(path, { withFileTypes: true }, callback),
       (error, entries) => {
         if (error !== null) {
           this.#end(done, makeDiskError('list', path, error), []);
@@ -60,7 +60,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
   open(path: string, options: { readonly readOnly: boolean }, done: DiskDone<DiskFile>): void {
     this.#underWay++;
     this.#retryOnShortage<number>(
-      (told) => open(path, options.readOnly ? 'r' : 'r+', told),
+      (callback) => open(path, options.readOnly ? 'r' : 'r+', callback),
       (error, fd) => {
         if (error !== null) {
           this.#failFile('open', path, error, done);
@@ -78,7 +78,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
     const writesThrough = isSyncedOften && WRITE_THROUGH !== 0;
     this.#underWay++;
     this.#retryOnShortage<number>(
-      (told) => open(path, writesThrough ? CREATE | WRITE_THROUGH : CREATE, told),
+      (callback) => open(path, writesThrough ? CREATE | WRITE_THROUGH : CREATE, callback),
       (error, fd) => {
         if (error === null) this.#deliverFile(path, fd, 0, done, writesThrough);
         else this.#failFile('create', path, error, done);
@@ -99,7 +99,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
   syncDirectory(path: string, done: DiskDone): void {
     this.#underWay++;
     this.#retryOnShortage<number>(
-      (told) => open(path, 'r', told),
+      (callback) => open(path, 'r', callback),
       (error, fd) => {
         if (error !== null) {
           this.#finish('sync directory', path, error, done);
@@ -172,13 +172,13 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
 
   onClosed(file: FileQueue): void {
     this.#files.delete(file);
-    this.#maybeTellRest();
+    this.#maybeResolveRest();
   }
 
   /* --------------------------------------------------------------------------------------------- details ---- */
 
   #retryOnShortage<T>(
-    attempt: (told: (error: NodeJS.ErrnoException | null, value: T) => void) => void,
+    attempt: (callback: (error: NodeJS.ErrnoException | null, value: T) => void) => void,
     done: (error: NodeJS.ErrnoException | null, value: T) => void,
   ): void {
     retryOnShortage(attempt, () => this.#isAbandoned, done);
@@ -188,7 +188,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
     return this.#underWay === 0 && this.#files.size === 0;
   }
 
-  #maybeTellRest(): void {
+  #maybeResolveRest(): void {
     if (this.#isAtRest) for (const resolve of this.#awaitingRest.splice(0)) resolve();
   }
 
@@ -196,7 +196,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
   #end<T>(done: DiskDone<T>, error: DiskError | null, value: T): void {
     this.#underWay--;
     this.deliver(done, error, value);
-    this.#maybeTellRest();
+    this.#maybeResolveRest();
   }
 
   #deliverFile(path: string, fd: number, size: number, done: DiskDone<DiskFile>, writesThrough = false): void {

@@ -90,7 +90,7 @@ export class LinkStream implements ByteStream, StreamEvents {
     this.#owed = 'destroy';
     this.#dropHeld();
     // The other end learns of it after heal; this end is notified already.
-    setImmediate(() => this.#deliver(() => this.#tellClosed('closed by this server')));
+    setImmediate(() => this.#deliver(() => this.#reportClosed('closed by this server')));
   }
 
   pause(): void {
@@ -119,7 +119,7 @@ export class LinkStream implements ByteStream, StreamEvents {
       this.#closeReason = reason;
       return;
     }
-    this.#tellClosed(reason);
+    this.#reportClosed(reason);
     this.#onGone();
   }
 
@@ -130,7 +130,7 @@ export class LinkStream implements ByteStream, StreamEvents {
     }
     for (const chunk of this.#arrived.splice(0)) this.#owner?.onBytes(chunk);
     if (this.#closeReason !== null) {
-      this.#tellClosed(this.#closeReason);
+      this.#reportClosed(this.#closeReason);
       this.#onGone();
       return;
     }
@@ -147,7 +147,7 @@ export class LinkStream implements ByteStream, StreamEvents {
     this.#heldBytes = 0;
   }
 
-  #tellClosed(reason: string): void {
+  #reportClosed(reason: string): void {
     const owner = this.#owner;
     this.#owner = null;
     owner?.onClosed(reason);

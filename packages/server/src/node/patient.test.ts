@@ -9,7 +9,7 @@ test('what fails for want of a descriptor is attempted again until there is one'
   vi.useFakeTimers();
   try {
     const faults = ['EMFILE', 'ENFILE', 'EMFILE'];
-    const told: unknown[] = [];
+    const results: unknown[] = [];
     retryOnShortage<number>(
       (done) => {
         const code = faults.shift();
@@ -17,13 +17,13 @@ test('what fails for want of a descriptor is attempted again until there is one'
         else done(failing(code), 0);
       },
       () => false,
-      (error, value) => told.push(error, value),
+      (error, value) => results.push(error, value),
     );
-    expect(told).toEqual([]);
+    expect(results).toEqual([]);
     vi.advanceTimersByTime(149);
-    expect(told).toEqual([]);
+    expect(results).toEqual([]);
     vi.advanceTimersByTime(1);
-    expect(told).toEqual([null, 7]);
+    expect(results).toEqual([null, 7]);
   } finally {
     vi.useRealTimers();
   }
@@ -36,7 +36,7 @@ test.each([
 ])('a failure that %s is reported', (_, code, isCancelled, count) => {
   vi.useFakeTimers();
   try {
-    const told: unknown[] = [];
+    const results: unknown[] = [];
     let attempts = 0;
     retryOnShortage<number>(
       (done) => {
@@ -44,10 +44,10 @@ test.each([
         done(failing(code), 0);
       },
       () => isCancelled,
-      (error) => told.push(error?.code),
+      (error) => results.push(error?.code),
     );
     vi.advanceTimersByTime(10_000);
-    expect([told, attempts]).toEqual([[code], count]);
+    expect([results, attempts]).toEqual([[code], count]);
   } finally {
     vi.useRealTimers();
   }

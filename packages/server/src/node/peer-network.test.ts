@@ -27,23 +27,23 @@ afterEach(() => {
 
 /** Listens and returns the events one after the other. */
 function listen(port: number, host = '127.0.0.1'): { next(): Promise<string> } {
-  const told: string[] = [];
+  const reported: string[] = [];
   const waiters: (() => void)[] = [];
-  const tell = (what: string): void => {
-    told.push(what);
+  const record = (what: string): void => {
+    reported.push(what);
     waiters.shift()?.();
   };
   const events: ListenEvents = {
-    onListening: () => tell('listening'),
-    onListenFailed: (reason) => tell(`failed: ${reason}`),
+    onListening: () => record('listening'),
+    onListenFailed: (reason) => record(`failed: ${reason}`),
     onAccepted() {
       throw new Error('unexpected connection');
     },
   };
   network.listen({ host, port }, events);
   const next = async (): Promise<string> => {
-    if (told.length === 0) await new Promise<void>((resolve) => waiters.push(resolve));
-    return told.shift() ?? '';
+    if (reported.length === 0) await new Promise<void>((resolve) => waiters.push(resolve));
+    return reported.shift() ?? '';
   };
   return { next };
 }
@@ -62,14 +62,14 @@ test('what comes before a connection delays it, fails it, and is forgotten when 
     deferreds.push(deferred);
     return deferred.promise;
   });
-  const told: string[] = [];
+  const reported: string[] = [];
   const events: ConnectEvents = {
     onConnected: (stream) => {
-      told.push('connected');
+      reported.push('connected');
       stream.destroy();
       return { onBytes() {}, onDrain() {}, onClosed() {} };
     },
-    onConnectFailed: (reason) => told.push(reason),
+    onConnectFailed: (reason) => reported.push(reason),
   };
   const to = { host: '127.0.0.1', port };
   const sockets = vi.fn();
@@ -78,10 +78,10 @@ test('what comes before a connection delays it, fails it, and is forgotten when 
   await new Promise(setImmediate);
   expect(sockets).not.toHaveBeenCalled();
   deferreds.at(-1)?.resolve();
-  await expect.poll(() => told).toEqual(['connected']);
+  await expect.poll(() => reported).toEqual(['connected']);
   waiting.connect(to, events);
   deferreds.at(-1)?.reject(new Error('no ticket: run kinit'));
-  await expect.poll(() => told).toEqual(['connected', 'no ticket: run kinit']);
+  await expect.poll(() => reported).toEqual(['connected', 'no ticket: run kinit']);
   expect(waiting.failureAt(to)).toBe('no ticket: run kinit');
   for (const end of ['resolve', 'reject'] as const) {
     const dial = waiting.connect(to, events);
@@ -90,7 +90,7 @@ test('what comes before a connection delays it, fails it, and is forgotten when 
     else deferreds.at(-1)?.reject(new Error('too late'));
   }
   await new Promise(setImmediate);
-  expect(told).toHaveLength(2);
+  expect(reported).toHaveLength(2);
   waiting.destroyAll();
   holder.close();
 });

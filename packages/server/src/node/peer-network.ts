@@ -62,7 +62,7 @@ export class PeerNetwork implements Network {
   listen(at: Endpoint, events: ListenEvents): { close(): void } {
     let isClosed = false;
     const share = this.#makeShare();
-    const tell = (event: () => void): void => {
+    const deliver = (event: () => void): void => {
       if (!isClosed) this.#turn.run(event);
     };
     const open = (socket: Socket, secured: Secured | null): void => {
@@ -80,10 +80,10 @@ export class PeerNetwork implements Network {
       if (server.listening && !LISTENS_NO_MORE.has(error.code ?? '')) return;
       this.#servers.delete(server);
       server.close();
-      tell(() => events.onListenFailed(describeListenFailure(error)));
+      deliver(() => events.onListenFailed(describeListenFailure(error)));
     });
     const host = this.#listensOnAllIps ? {} : { host: at.host };
-    server.listen({ port: at.port, ...host }, () => tell(() => events.onListening()));
+    server.listen({ port: at.port, ...host }, () => deliver(() => events.onListening()));
     return {
       close: () => {
         isClosed = true;

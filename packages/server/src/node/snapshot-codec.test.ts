@@ -77,10 +77,10 @@ test('a stream that is truncated, has bytes after its end, or is not compressed 
 
 test.each(['gz', 'snappy'] as const)('%s: after close nothing is told', async (method) => {
   const transform = codec.compress(method);
-  let told = 0;
-  transform.push(SAMPLE, true, () => told++);
+  let callbacks = 0;
+  transform.push(SAMPLE, true, () => callbacks++);
   transform.close();
   await through(codec.compress(method), [SAMPLE]);
   await turn.ended();
-  expect(told).toBe(0);
+  expect(callbacks).toBe(0);
 });

@@ -23,9 +23,9 @@ export interface TurnDisk {
 /** Exchanges events with other threads in each turn. */
 export interface TurnBorder {
   /** Delivers what other threads have sent. @returns the number of events */
-  takeIn(): number;
+  receive(): number;
   /** Hands over what was written. False: input arrived for which this thread is not woken, another turn is needed. */
-  handOut(): boolean;
+  publish(): boolean;
 }
 
 /**
@@ -80,7 +80,7 @@ export class Turn {
     this.#borders = [];
     this.#postponed = [];
     this.#disarmTimer();
-    this.#tellEnd();
+    this.#resolveEnded();
   }
 
   /** Adds a border to each turn. Code that wakes this thread for it calls `mark`. */
@@ -165,7 +165,7 @@ export class Turn {
     try {
       let events = this.#events;
       this.#events = 0;
-      if (this.#core !== null) for (const border of this.#borders) events += border.takeIn();
+      if (this.#core !== null) for (const border of this.#borders) events += border.receive();
       for (let round = 0; ; round++) {
         this.#core?.onTurnEnd();
         if (this.#core === null || this.#disk === null || !this.#disk.startEffects(events)) break;
@@ -174,17 +174,17 @@ export class Turn {
         this.mark();
         break;
       }
-      if (this.#core !== null) for (const border of this.#borders) if (!border.handOut()) this.mark();
+      if (this.#core !== null) for (const border of this.#borders) if (!border.publish()) this.mark();
       if (this.writePace.onTurnEnd()) this.mark();
       this.#number++;
       this.#armTimer();
-      this.#tellEnd();
+      this.#resolveEnded();
     } catch (error) {
       this.fail(error);
     }
   };
 
-  #tellEnd(): void {
+  #resolveEnded(): void {
     for (const resolve of this.#awaitingEnd.splice(0)) resolve();
   }
 

@@ -66,7 +66,7 @@ test('a rejected ticket is not used again for a server, an accepted one is', asy
 
 test('why there is no ticket is told once for each host, and again when it is something else or was mended', async () => {
   const failures = ['no cache', 'no cache', 'expired', null, 'expired'];
-  const told: string[] = [];
+  const reported: string[] = [];
   const prepare = prepareTickets(
     {
       prepare: async (host) => {
@@ -75,10 +75,10 @@ test('why there is no ticket is told once for each host, and again when it is so
         if (failure !== null) throw new KerberosError(`${failure} for ${host}`);
       },
     },
-    (message) => told.push(message),
+    (message) => reported.push(message),
   );
   for (let i = 0; i < 5; i++) for (const host of ['zk2', 'zk3']) await prepare(host).catch(() => {});
-  expect(told).toEqual(
+  expect(reported).toEqual(
     ['no cache', 'expired', 'expired'].flatMap((what) =>
       ['zk2', 'zk3'].map((host) => `cannot log in at the server at ${host}: ${what} for ${host}`),
     ),

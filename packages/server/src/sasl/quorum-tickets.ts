@@ -123,15 +123,15 @@ export function prepareTickets(
   tickets: Pick<QuorumTickets, 'prepare'>,
   warn: (message: string) => void,
 ): (host: string) => Promise<void> {
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   return async (host) => {
     try {
       await tickets.prepare(host);
-      told.delete(host);
+      reported.delete(host);
     } catch (error) {
       const { message } = error as Error;
-      if (message !== told.get(host)) warn(`cannot log in at the server at ${host}: ${message}`);
-      told.set(host, message);
+      if (message !== reported.get(host)) warn(`cannot log in at the server at ${host}: ${message}`);
+      reported.set(host, message);
       throw error;
     }
   };

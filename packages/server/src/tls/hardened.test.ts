@@ -55,11 +55,11 @@ test('the hardened zoo.cfg of the page runs as three servers, which refuse clien
   const { certificate: cert, key } = ofClients.issue('ann');
   for (const { secureAddress } of servers) {
     const { port } = secureAddress!;
-    expect(await tell({ port, ca, cert, key }, 'srvr')).toMatch(/Mode: (leader|follower)/);
-    expect(await tell({ port, ca, cert, key }, 'mntr')).toContain('not in the whitelist');
-    expect(await tell({ port, ca }, 'srvr')).toBe('');
+    expect(await ask({ port, ca, cert, key }, 'srvr')).toMatch(/Mode: (leader|follower)/);
+    expect(await ask({ port, ca, cert, key }, 'mntr')).toContain('not in the whitelist');
+    expect(await ask({ port, ca }, 'srvr')).toBe('');
     // A server's certificate makes no client.
-    expect(await tell({ port, ca, cert: serverKey.certificate, key: serverKey.key }, 'srvr')).toBe('');
+    expect(await ask({ port, ca, cert: serverKey.certificate, key: serverKey.key }, 'srvr')).toBe('');
   }
   // Nor a client's certificate a server.
   for (const port of ports) {
@@ -70,7 +70,7 @@ test('the hardened zoo.cfg of the page runs as three servers, which refuse clien
 });
 
 /** The answer to a four-letter word; '' when the connection is closed without one. */
-async function tell(options: ConnectionOptions, word: string): Promise<string> {
+async function ask(options: ConnectionOptions, word: string): Promise<string> {
   const socket = open(options);
   let answer = '';
   socket.on('data', (chunk: Buffer) => {

@@ -121,11 +121,11 @@ export class ApachePeer {
       isLogSyncEnabled: options.isLogSyncEnabled ?? false,
       complain: (what) => {
         this.complaints.push(what);
-        this.#tell(`COMPLAINS of ${what}`);
+        this.#record(`COMPLAINS of ${what}`);
       },
       warn: (what) => {
         this.warnings.push(what);
-        this.#tell(`warns: ${what}`);
+        this.#record(`warns: ${what}`);
       },
       exit: (code, why) => this.#exit(code, why),
       onServing: (epoch) => this.#onServing(epoch),
@@ -203,7 +203,7 @@ export class ApachePeer {
     this.#state = ServerState.looking;
     this.#isServing = false;
     this.#loseRequests();
-    this.#tell('is killed');
+    this.#record('is killed');
   }
 
   /** The machine loses power: unsynced data is lost, and connections are not closed. */
@@ -282,13 +282,13 @@ export class ApachePeer {
 
   #look(): void {
     this.#state = ServerState.looking;
-    this.#tell(`is looking, zxid 0x${this.database.lastProcessedZxid.toString(16)}`);
+    this.#record(`is looking, zxid 0x${this.database.lastProcessedZxid.toString(16)}`);
     this.#election?.look();
   }
 
   #onDecided(state: ServerState, leader: number): void {
     this.#state = state;
-    this.#tell(state === ServerState.leading ? 'leads' : `follows ${leader}`);
+    this.#record(state === ServerState.leading ? 'leads' : `follows ${leader}`);
     const isObserver = state === ServerState.observing;
     const role =
       state === ServerState.leading ? new ApacheLeader(this.#host) : new ApacheLearner(this.#host, leader, isObserver);
@@ -303,12 +303,12 @@ export class ApachePeer {
     this.#isServing = true;
     this.#epoch = epoch;
     this.#election?.onServing(epoch);
-    this.#tell(`serves in the epoch ${epoch}`);
+    this.#record(`serves in the epoch ${epoch}`);
   }
 
   #onRoleEnded(reason: string): void {
     const wasObserving = this.#state === ServerState.observing;
-    this.#tell(`ends its role: ${reason}`);
+    this.#record(`ends its role: ${reason}`);
     this.#role = null;
     this.#isServing = false;
     this.#loseRequests();
@@ -318,7 +318,7 @@ export class ApachePeer {
   }
 
   #exit(code: number, why: string): void {
-    this.#tell(`exits with ${code}: ${why}`);
+    this.#record(`exits with ${code}: ${why}`);
     this.kill();
     this.#exitCode = code;
   }
@@ -374,7 +374,7 @@ export class ApachePeer {
     return touched;
   }
 
-  #tell(what: string): void {
+  #record(what: string): void {
     this.#options.onLine?.(`${this.#options.timeline.nowMs.toFixed(3)} ${this.host} ${what}`);
   }
 }

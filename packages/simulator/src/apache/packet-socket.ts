@@ -94,7 +94,7 @@ export class PacketSocket<Packet> implements EndEvents {
 
   onClosed(reason: CloseReason): void {
     this.#pendingClose = reason;
-    this.#maybeTellClosed();
+    this.#maybeReportClosed();
   }
 
   #readPackets(): void {
@@ -115,16 +115,16 @@ export class PacketSocket<Packet> implements EndEvents {
       this.#owner.onPacket(length < 0 ? null : this.#read(new JuteReader(raw)), raw);
     }
     this.#isReading = false;
-    this.#maybeTellClosed();
+    this.#maybeReportClosed();
   }
 
   /** The end of the stream is read after all data before it. */
-  #maybeTellClosed(): void {
+  #maybeReportClosed(): void {
     if (this.#pendingClose === null || this.#isBlocked || this.#isClosed || this.#isReading) return;
-    this.#tellClosed(this.#pendingClose);
+    this.#reportClosed(this.#pendingClose);
   }
 
-  #tellClosed(reason: string): void {
+  #reportClosed(reason: string): void {
     this.close();
     this.#owner.onSocketClosed(reason);
   }
@@ -134,7 +134,7 @@ export class PacketSocket<Packet> implements EndEvents {
     if (this.#isClosed || this.#isBlocked || this.#timeoutMs === Number.POSITIVE_INFINITY) return;
     const timeoutMs = this.#timeoutMs;
     this.#cancelTimeout = this.#timeline.after(timeoutMs, () =>
-      this.#tellClosed(`nothing was read for ${timeoutMs} ms`),
+      this.#reportClosed(`nothing was read for ${timeoutMs} ms`),
     );
   }
 }

@@ -56,19 +56,19 @@ describe('S8', () => {
     [11_500, false],
   ])('a follower passes on what an observer of its own has said, and the session ends at %d', (atMs, isBroken) => {
     const script = new EnsembleScript().serve();
-    const tell = (toMs: number): void => {
+    const relayPong = (toMs: number): void => {
       script.nowMs = toMs;
       script.isRelayed = true;
       script.pong(4, 1);
       script.isRelayed = false;
     };
-    tell(9000);
+    relayPong(9000);
     script.pong(1, 3);
     script.nowMs = 10_000;
     const asked = script.checker.onAsked(4);
     script.nowMs = 10_300;
     script.checker.onAnswered(SESSION, asked);
-    tell(10_400);
+    relayPong(10_400);
     script.nowMs = 10_500;
     script.pong(1, 3);
     expect(expire(script, atMs).includes('S8')).toBe(isBroken);

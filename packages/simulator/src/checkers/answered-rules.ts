@@ -131,8 +131,8 @@ export class AnsweredRules {
 
   #touch(leader: number, sessionId: bigint, clockMs: number): void {
     if (this.#cluster.server(leader).role !== 'leading') return;
-    const heard = mapOf(this.#touchedMs, leader);
-    heard.set(sessionId, Math.max(clockMs, heard.get(sessionId) ?? 0));
+    const answeredMs = mapOf(this.#touchedMs, leader);
+    answeredMs.set(sessionId, Math.max(clockMs, answeredMs.get(sessionId) ?? 0));
   }
 }
 

@@ -6,7 +6,7 @@ export type Sent = HistoryEntry & { readonly kind: 'sent' };
 export type Reply = HistoryEntry & { readonly kind: 'reply' };
 export type Event = HistoryEntry & { readonly kind: 'event' };
 export type Rearmed = HistoryEntry & { readonly kind: 'rearmed' };
-export type Told = HistoryEntry & { readonly kind: 'told' };
+export type Notification = HistoryEntry & { readonly kind: 'notified' };
 export type Connected = HistoryEntry & { readonly kind: 'connected' };
 export type State = HistoryEntry & { readonly kind: 'state' };
 
@@ -21,7 +21,7 @@ export class ClientLog {
   readonly connections: Map<number, ConnectionLog> = new Map();
   /** Connections of each client, in order. */
   readonly byClient: Map<string, ConnectionLog[]> = new Map();
-  readonly told: Map<Operation, Told[]> = new Map();
+  readonly notifications: Map<Operation, Notification[]> = new Map();
   /** Programs that ended; another one may continue under the same name. */
   readonly ends: State[] = [];
   /** Everything that was sent under a session and an xid; each connection starts its xids again. */
@@ -79,9 +79,9 @@ export class ClientLog {
       case 'rearmed':
         this.connections.get(entry.connection)?.passed.push(entry);
         return;
-      case 'told': {
-        const list = this.told.get(entry.operation);
-        if (list === undefined) this.told.set(entry.operation, [entry]);
+      case 'notified': {
+        const list = this.notifications.get(entry.operation);
+        if (list === undefined) this.notifications.set(entry.operation, [entry]);
         else list.push(entry);
         return;
       }

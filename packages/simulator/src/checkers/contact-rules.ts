@@ -35,7 +35,7 @@ export class ContactRules {
   /** By connection. */
   readonly #links: Map<number, Link> = new Map();
   /** For learners, when they last received something from their leader, by the learner's clock. */
-  readonly #leaderHeardMs: Map<number, number> = new Map();
+  readonly #leaderContactMs: Map<number, number> = new Map();
   /** Up to this moment of its clock a server need not be checked again. */
   readonly #nextLookMs: Map<number, number> = new Map();
   readonly #resumedMs: Map<number, number> = new Map();
@@ -48,7 +48,7 @@ export class ContactRules {
 
   onRole(server: ServerGhost): void {
     this.#nextLookMs.delete(server.id);
-    this.#leaderHeardMs.delete(server.id);
+    this.#leaderContactMs.delete(server.id);
   }
 
   /** A paused process resumes. */
@@ -68,7 +68,7 @@ export class ContactRules {
       }
     } else if (event.kind === 'leader-packet') {
       const link = this.#links.get(event.connection);
-      if (event.stage === 'received') this.#leaderHeardMs.set(event.to, this.#clockMs(event.to));
+      if (event.stage === 'received') this.#leaderContactMs.set(event.to, this.#clockMs(event.to));
       else if (link !== undefined && event.packet.type === PacketType.upToDate) {
         link.isServing = true;
         link.contactMs = this.#clockMs(event.from);
@@ -113,7 +113,7 @@ export class ContactRules {
   }
 
   #followsUntilMs(id: number): number {
-    const contactMs = this.#leaderHeardMs.get(id);
+    const contactMs = this.#leaderContactMs.get(id);
     if (contactMs === undefined) return Number.POSITIVE_INFINITY;
     return contactMs + (this.#limits.syncLimit + SLACK_TICKS) * this.#limits.tickTimeMs;
   }

@@ -36,7 +36,7 @@ export class DurabilityRules {
 
   /** A server knows that everything up to here is committed. */
   onKnownCommitted(server: ServerGhost, zxid: number): void {
-    server.toldCommitted = Math.max(server.toldCommitted, zxid);
+    server.committedByMessage = Math.max(server.committedByMessage, zxid);
     this.#checkCommitted(server, server.log.last);
   }
 
@@ -162,7 +162,7 @@ export class DurabilityRules {
     const { log } = server;
     // The history that a learner is sent is committed once a quorum has it; no client is served before that.
     if (server.established === null) return;
-    const upTo = Math.min(server.toldCommitted, logged);
+    const upTo = Math.min(server.committedByMessage, logged);
     let at = log.after(Math.max(server.checkedCommitted, log.base));
     let count = committed.countUpTo(Math.max(server.checkedCommitted, log.base));
     while (at < log.zxids.length && log.zxids[at]! <= upTo) {

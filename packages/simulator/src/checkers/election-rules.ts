@@ -9,7 +9,7 @@ interface Looking {
   /** Its own vote, as last sent; null before. */
   own: ElectionNotification | null;
   /** Notifications received from each server, every vote once. */
-  readonly heard: Map<number, ElectionNotification[]>;
+  readonly received: Map<number, ElectionNotification[]>;
   /** The last notifications of each server: several if they came in one chunk, as any of them may have decided. */
   readonly last: Map<number, { readonly atMs: number; readonly words: readonly ElectionNotification[] }>;
 }
@@ -27,7 +27,7 @@ export class ElectionRules {
   onRole(server: ServerGhost, before: Role): void {
     const { id, role } = server;
     if (role === 'looking') {
-      this.#looking.set(id, { own: null, heard: new Map(), last: new Map() });
+      this.#looking.set(id, { own: null, received: new Map(), last: new Map() });
       return;
     }
     if (role === 'leading' && !server.isVoter && !this.#cluster.mayLead(id)) {
@@ -80,13 +80,13 @@ export class ElectionRules {
   #onReceived(from: number, to: number, vote: ElectionNotification): void {
     const looking = this.#looking.get(to);
     if (looking === undefined) return;
-    const votes = looking.heard.get(from) ?? [];
+    const votes = looking.received.get(from) ?? [];
     const isKnown = votes.some(
       (known) =>
         known.state === vote.state && known.electionEpoch === vote.electionEpoch && compareVotes(known, vote) === 0,
     );
     if (!isKnown) votes.push(vote);
-    looking.heard.set(from, votes);
+    looking.received.set(from, votes);
     const atMs = this.#cluster.nowMs();
     const last = looking.last.get(from);
     looking.last.set(from, { atMs, words: last?.atMs === atMs ? [...last.words, vote] : [vote] });
@@ -97,8 +97,8 @@ export class ElectionRules {
     const looking = this.#looking.get(id);
     if (looking === undefined || leader === null) return;
     const { own } = looking;
-    const heard = [...looking.heard].flatMap(([from, votes]) => votes.map((vote) => ({ from, vote })));
-    const electing = heard.filter(({ vote }) => vote.state === ServerState.looking && vote.leader === leader);
+    const received = [...looking.received].flatMap(([from, votes]) => votes.map((vote) => ({ from, vote })));
+    const electing = received.filter(({ vote }) => vote.state === ServerState.looking && vote.leader === leader);
     const elected = electing.find(({ vote }) => vote.electionEpoch === own?.electionEpoch)?.vote ?? null;
     if (own?.zxid === -1 && own.leader === leader) {
       this.#cluster.report(

@@ -151,14 +151,14 @@ export class EpochRules {
       term.epoch = epoch;
       // A learner with a higher promise does not count for this epoch; the others must be a quorum.
       const below = term.acceptedEpoch < epoch ? [leader.id] : [];
-      const told: string[] = [`${leader.id}: ${term.acceptedEpoch}`];
+      const reported: string[] = [`${leader.id}: ${term.acceptedEpoch}`];
       for (const { learner, acceptedEpoch } of term.handshakes.values()) {
         if (acceptedEpoch === null) continue;
-        told.push(`${learner}: ${acceptedEpoch}`);
+        reported.push(`${learner}: ${acceptedEpoch}`);
         if (acceptedEpoch < epoch) below.push(learner);
       }
       if (!this.#cluster.isQuorum(below)) {
-        const found = `acceptedEpochs told to it are ${told.join(', ')}`;
+        const found = `acceptedEpochs told to it are ${reported.join(', ')}`;
         this.#cluster.report(
           'E6',
           [leader.id],

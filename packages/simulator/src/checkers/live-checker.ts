@@ -77,9 +77,9 @@ export class LiveChecker {
   readonly #contact: ContactRules | null;
   readonly #txnBytesMax: number;
   readonly #reader = new JuteReader(undefined, 0x10000000);
-  readonly #told = new Counts();
-  readonly #toldByTrace = new Counts();
-  readonly #toldByWire = new Counts();
+  readonly #fed = new Counts();
+  readonly #fedByTrace = new Counts();
+  readonly #fedByWire = new Counts();
 
   constructor(options: LiveCheckerOptions) {
     const nowMs = () => options.nowMs();
@@ -107,7 +107,7 @@ export class LiveChecker {
 
   /** How often the checker was fed with each input. */
   get fed(): ReadonlyMap<string, number> {
-    return new Map([...this.#told.list(''), ...this.#toldByTrace.list('trace '), ...this.#toldByWire.list('wire ')]);
+    return new Map([...this.#fed.list(''), ...this.#fedByTrace.list('trace '), ...this.#fedByWire.list('wire ')]);
   }
 
   /** Everything that was committed, in order; for `checkHistory`. */
@@ -124,7 +124,7 @@ export class LiveChecker {
 
   /** A process has been started. */
   onStarted(server: number): void {
-    this.#told.add('started');
+    this.#fed.add('started');
     const ghost = this.#cluster.server(server);
     ghost.isUp = true;
     ghost.isRecovering = true;
@@ -135,7 +135,7 @@ export class LiveChecker {
 
   /** A process is gone, in whatever way. */
   onStopped(server: number): void {
-    this.#told.add('stopped');
+    this.#fed.add('stopped');
     const ghost = this.#cluster.server(server);
     ghost.isUp = false;
     this.#enterRole(ghost, 'looking', null);
@@ -152,7 +152,7 @@ export class LiveChecker {
    * What is found before the first leader leads counts as a history that was always there.
    */
   onRecovered(server: number, found: FoundState): void {
-    this.#told.add('recovered');
+    this.#fed.add('recovered');
     const ghost = this.#cluster.server(server);
     ghost.isRecovering = false;
     // A new process: recovery has read, and rewritten, what the last one was not sure of.
@@ -175,7 +175,7 @@ export class LiveChecker {
 
   /** The purge has removed files of a server that logs: zxids of the remaining snapshots, and the first one of the logs. */
   onPurged(server: number, snapshots: readonly number[], logBegin: number | null): void {
-    this.#told.add('purged');
+    this.#fed.add('purged');
     this.#durability.onPurged(this.#cluster.server(server), snapshots, logBegin);
   }
 
@@ -201,7 +201,7 @@ export class LiveChecker {
 
   /** A txn was appended to the log; not durable yet. */
   onLogged(server: number, zxid: number, payload: Uint8Array): void {
-    this.#told.add('logged');
+    this.#fed.add('logged');
     const ghost = this.#cluster.server(server);
     const hash = bodyHash(payload);
     const entry = this.#cluster.proposals.has(zxid) ? null : this.#decode(payload.slice());
@@ -211,20 +211,20 @@ export class LiveChecker {
 
   /** Everything in the log up to here has been synced. No effect during recovery, which reports all at its end. */
   onLogDurable(server: number, zxid: number): void {
-    this.#told.add('log durable');
+    this.#fed.add('log durable');
     const ghost = this.#cluster.server(server);
     if (!ghost.isRecovering) ghost.log.onDurable(zxid);
   }
 
   /** An epoch file is under its name, and its directory synced. */
   onEpochDurable(server: number, name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void {
-    this.#told.add('epoch durable');
+    this.#fed.add('epoch durable');
     this.#epochs.onEpochDurable(this.#cluster.server(server), name, epoch);
   }
 
   /** The disk durably holds nothing after `zxid`. */
   onTruncated(server: number, zxid: number): void {
-    this.#told.add('truncated');
+    this.#fed.add('truncated');
     const ghost = this.#cluster.server(server);
     this.#durability.onTruncated(ghost, zxid);
     this.#broadcast.onLogChanged(ghost);
@@ -242,7 +242,7 @@ export class LiveChecker {
 
   /** The snapshot that a leader has sent is durable, and is the whole history. */
   onSnapshotInstalled(server: number, zxid: number): void {
-    this.#told.add('snapshot installed');
+    this.#fed.add('snapshot installed');
     const ghost = this.#cluster.server(server);
     this.#durability.onSnapshotInstalled(ghost, zxid);
     this.#broadcast.onLogChanged(ghost);
@@ -257,7 +257,7 @@ export class LiveChecker {
    * @param treeDigest digest of the tree afterwards; null where digests are off
    */
   onApplied(server: number, zxid: number, payload: Uint8Array | null, treeDigest: bigint | null): void {
-    this.#told.add('applied');
+    this.#fed.add('applied');
     const ghost = this.#cluster.server(server);
     const hash = payload === null ? null : bodyHash(payload);
     if (ghost.role === 'leading') this.#commit(ghost, zxid);
@@ -273,12 +273,12 @@ export class LiveChecker {
 
   /** A turn of a server has ended, and it serves clients. */
   onServing(server: number): void {
-    this.#told.add('serving');
+    this.#fed.add('serving');
     this.#contact?.onServing(server);
   }
 
   onTrace(server: number, event: TraceEvent): void {
-    this.#toldByTrace.add(event.kind);
+    this.#fedByTrace.add(event.kind);
     const ghost = this.#cluster.server(server);
     switch (event.kind) {
       case 'role-changed':
@@ -327,14 +327,14 @@ export class LiveChecker {
 
   /** The answer to a request has arrived. */
   onAnswered(sessionId: bigint, asked: Asked): void {
-    this.#told.add('answered');
+    this.#fed.add('answered');
     this.#answered.onAnswered(sessionId, asked);
   }
 
   /* ---------------------------------------------------------------------------------------------- the network ---- */
 
   onWire(event: WireEvent): void {
-    this.#toldByWire.add(event.kind);
+    this.#fedByWire.add(event.kind);
     if (event.kind === 'garbage') {
       const message = `server ${event.from} sends to ${event.to} what is no packet: ${event.why}`;
       this.#cluster.report('Z14', [event.from, event.to], message);
@@ -425,7 +425,7 @@ export class LiveChecker {
     server.established = null;
     server.applied = null;
     server.appliedEarly.length = 0;
-    server.toldCommitted = 0;
+    server.committedByMessage = 0;
     server.checkedCommitted = 0;
     this.#epochs.onRole(server);
     this.#election.onRole(server, before);

@@ -62,7 +62,7 @@ export class MembershipRules {
     const isFirst = counterOf(version as Zxid) === 0;
     const isThere = isFirst
       ? version === 0 || this.#cluster.leaders.has(epochOf(version as Zxid))
-      : this.#cluster.committed.has(version) || version <= server.toldCommitted;
+      : this.#cluster.committed.has(version) || version <= server.committedByMessage;
     if (isThere) return;
     const message = `server ${server.id} has membership ${hexZxid(version)} in force, which is not committed`;
     this.#cluster.report('R4', [server.id], message);

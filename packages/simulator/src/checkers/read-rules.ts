@@ -73,7 +73,7 @@ export class ReadRules {
 
   /** A sync, and a read with one in it, see everything that any client was told before they began. */
   #checkFreshness(): void {
-    let told = this.#tree.baseZxid;
+    let reported = this.#tree.baseZxid;
     const before: Map<Operation, number> = new Map();
     for (const entry of this.#log.history.entries) {
       if (entry.kind !== 'invoked' && entry.kind !== 'completed') continue;
@@ -81,7 +81,7 @@ export class ReadRules {
       const { request, zxid, result } = operation;
       const isFresh = request.op === 'sync' || ('isLinearizable' in request && request.isLinearizable);
       if (entry.kind === 'invoked') {
-        if (isFresh) before.set(operation, told);
+        if (isFresh) before.set(operation, reported);
         continue;
       }
       if (result === null || zxid === null) continue;
@@ -98,7 +98,7 @@ export class ReadRules {
           `shows ${hexZxid(zxid)}, and ${hexZxid(due)} had been shown to a client before it began`,
         );
       }
-      told = Math.max(told, zxid);
+      reported = Math.max(reported, zxid);
     }
   }
 

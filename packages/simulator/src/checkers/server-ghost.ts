@@ -132,7 +132,7 @@ export class ServerGhost {
   /** What was applied before this server's epoch was established: its leader's history, checked later. */
   readonly appliedEarly: { readonly zxid: number; readonly hash: number | null; readonly digest: bigint | null }[] = [];
   /** Highest zxid that this server considers committed, in this role, and up to where that was compared with C. */
-  toldCommitted = 0;
+  committedByMessage = 0;
   checkedCommitted = 0;
   /** Epoch that is being served in this role; null before it is established. */
   established: number | null = null;

@@ -19,13 +19,13 @@ describe('W7: when everything is at rest and every znode changes', () => {
     ['both are told', true, true, []],
     ['the one-shot watch is not', false, true, ['W7']],
     ['the persistent watch is not', true, false, ['W7']],
-  ])('%s', (_what, tellsRead, tellsWatch, broken) => {
+  ])('%s', (_what, hasReadEvent, hasWatchEvent, broken) => {
     const { script, read, watch } = waiting();
     script.stir(() => {
       const { zxid } = script.set('c1', '/a', 'x', 1);
       script.event('c2', 'changed', '/a', zxid);
-      if (tellsRead) script.told(read, 'changed', '/a', zxid);
-      if (tellsWatch) script.told(watch, 'changed', '/a', zxid);
+      if (hasReadEvent) script.notified(read, 'changed', '/a', zxid);
+      if (hasWatchEvent) script.notified(watch, 'changed', '/a', zxid);
     });
     expect(script.broken).toEqual(broken);
   });
@@ -34,10 +34,10 @@ describe('W7: when everything is at rest and every znode changes', () => {
     const { script, read, watch } = waiting();
     const first = script.set('c1', '/a', 'x', 1);
     script.event('c2', 'changed', '/a', first.zxid);
-    for (const operation of [read, watch]) script.told(operation, 'changed', '/a', first.zxid);
+    for (const operation of [read, watch]) script.notified(operation, 'changed', '/a', first.zxid);
     script.stir(() => {
       const { zxid } = script.set('c1', '/a', 'y', 2);
-      script.told(watch, 'changed', '/a', zxid);
+      script.notified(watch, 'changed', '/a', zxid);
     });
     expect(script.violations).toEqual([]);
   });
@@ -55,8 +55,8 @@ describe('W7: when everything is at rest and every znode changes', () => {
     script.stir(() => {
       const { zxid } = script.set('c1', '/a', 'x', 1);
       script.connect('c2');
-      script.told(read, 'changed', '/a', zxid);
-      script.told(watch, 'gap', '', null);
+      script.notified(read, 'changed', '/a', zxid);
+      script.notified(watch, 'gap', '', null);
     });
     expect(script.violations).toEqual([]);
   });
@@ -83,7 +83,7 @@ describe('S8: a server reports a session as ended', () => {
 });
 
 describe('S11: a client reconnects', () => {
-  const told = (sessionId: bigint, sameSession: boolean): string[] => {
+  const notified = (sessionId: bigint, sameSession: boolean): string[] => {
     const script = new ClientScript();
     const note = (state: string, id: bigint, isSame: boolean): void =>
       void script.history.note({ kind: 'state', client: 'c1', state, sessionId: id, sameSession: isSame, reason: '' });
@@ -100,5 +100,5 @@ describe('S11: a client reconnects', () => {
     ['with another one and says so', 2n, false, []],
     ['with another one and says that it is the same', 2n, true, ['S11']],
     ['with its session and says that it is another', 1n, false, ['S11']],
-  ] as const)('%s', (_how, sessionId, sameSession, broken) => expect(told(sessionId, sameSession)).toEqual(broken));
+  ] as const)('%s', (_how, sessionId, sameSession, broken) => expect(notified(sessionId, sameSession)).toEqual(broken));
 });

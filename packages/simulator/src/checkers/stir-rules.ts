@@ -34,10 +34,10 @@ export class StirRules {
     for (const operation of this.#log.history.operations) {
       const { request, client, startOrder, endOrder } = operation;
       if (endOrder === null || endOrder > begins.order || this.#isOver(client, startOrder, ends.order)) continue;
-      const told = this.#log.told.get(operation) ?? [];
+      const notifications = this.#log.notifications.get(operation) ?? [];
       if (request.op === 'watch') {
         if (this.#isStable(client, begins.order, ends.order)) this.#checkPersistent(operation, begins, ends);
-      } else if (leavesWatch(operation) && !told.some(({ order }) => order < ends.order)) {
+      } else if (leavesWatch(operation) && !notifications.some(({ order }) => order < ends.order)) {
         // A change that its client may not read has used it up.
         if (this.#wasHidden(operation, operation.zxid ?? 0, ends.zxid)) continue;
         const message = `${describe(operation)} waits for a change and was told of none until ${hexZxid(ends.zxid)}`;
@@ -49,13 +49,13 @@ export class StirRules {
   #checkPersistent(operation: Operation, begins: Stir, ends: Stir): void {
     const { request, client, result, unwatchedOrder } = operation;
     if (request.op !== 'watch' || result === null || (unwatchedOrder ?? ends.order) < ends.order) return;
-    const told = new Set(
-      (this.#log.told.get(operation) ?? []).map(({ zxid, type, path }) => `${zxid} ${type} ${path}`),
+    const notifications = new Set(
+      (this.#log.notifications.get(operation) ?? []).map(({ zxid, type, path }) => `${zxid} ${type} ${path}`),
     );
     for (const change of this.#tree.changes) {
       const { zxid, type, path } = change;
       if (zxid <= begins.zxid || zxid > ends.zxid || !isWatched(change, request.path, request.isRecursive)) continue;
-      if (told.has(`${zxid} ${type} ${path}`)) continue;
+      if (notifications.has(`${zxid} ${type} ${path}`)) continue;
       if (this.#isHidden(path, client, this.#tree.zxidBefore(zxid), zxid)) continue;
       const message = `${describe(operation)} was not told ${type} ${path} of ${hexZxid(zxid)}`;
       this.#violations.reportAt(ends.atMs, 'W7', [], message);

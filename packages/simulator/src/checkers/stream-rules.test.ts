@@ -106,7 +106,7 @@ describe('the rules of the stream to a learner', () => {
   it.each([
     ['does not follow', false, ['Z14']],
     ['follows', true, []],
-  ] as const)('Z14: a COMMIT that waited for UPTODATE %s it', (_what, isTold, broken) => {
+  ] as const)('Z14: a COMMIT that waited for UPTODATE %s it', (_what, isSent, broken) => {
     const script = new EnsembleScript();
     script.elect(3);
     script.discover(3, 1, [1, 2]);
@@ -122,7 +122,7 @@ describe('the rules of the stream to a learner', () => {
     script.epoch(1, 'currentEpoch', 1);
     script.ack(1, 3, makeZxid(1, 0));
     script.down(3, 1, { type: PacketType.upToDate });
-    if (isTold) script.commit(3, 1, txn.zxid);
+    if (isSent) script.commit(3, 1, txn.zxid);
     script.ping(3, 1);
     expect(script.broken).toEqual(broken);
   });

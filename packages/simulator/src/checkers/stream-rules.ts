@@ -257,7 +257,7 @@ export class StreamRules {
       if (epochOf(packet.zxid) === stream.epoch) stream.ackedUpTo = packet.zxid;
     } else if (packet.type === PacketType.ack) {
       const isOfNewLeader = packet.zxid % 0x100000000 === 0;
-      if (isOfNewLeader) stream.dueCommit = this.#cluster.server(stream.leader).toldCommitted;
+      if (isOfNewLeader) stream.dueCommit = this.#cluster.server(stream.leader).committedByMessage;
       const upTo = isOfNewLeader ? stream.historyEnd : packet.zxid;
       stream.ackedUpTo = Math.max(stream.ackedUpTo, upTo);
     }

@@ -17,7 +17,7 @@ describe('a watch for one change', () => {
     const read = script.read('c2', 'get', '/a', { hasWatch: true });
     const { zxid } = script.set('c1', '/a', 'x', 1);
     script.event('c2', 'changed', '/a', zxid);
-    script.told(read, 'changed', '/a', zxid);
+    script.notified(read, 'changed', '/a', zxid);
     script.read('c2', 'get', '/a');
     expect(script.violations).toEqual([]);
   });
@@ -46,7 +46,7 @@ describe('a watch for one change', () => {
     script.rearm('c2', relative, op === 'exists' ? { exist: ['/b'] } : { child: ['/a'] });
     const [type, path] = op === 'exists' ? (['created', '/b'] as const) : (['children', '/a'] as const);
     script.event('c2', type, path, null);
-    script.told(read, type, path, null);
+    script.notified(read, type, path, null);
     script.read('c2', 'get', '/a');
     script.make('c1', '/later');
     expect(script.broken).toEqual(broken);
@@ -58,7 +58,7 @@ describe('a watch for one change', () => {
     script.connect('c2');
     script.rearm('c2', 0, { child: ['/a'] });
     script.event('c2', 'children', '/a', null);
-    script.told(read, 'children', '/a', null);
+    script.notified(read, 'children', '/a', null);
     script.read('c2', 'get', '/a');
     script.make('c1', '/later');
     expect(script.broken).toEqual([]);
@@ -75,7 +75,7 @@ describe('a watch for one change', () => {
     script.connect('c2');
     script.rearm('c2', relative, { child: ['/a'], exist: ['/a/b'], recursive: [...recursive] });
     script.event('c2', 'created', '/a/b', null);
-    script.told(read, 'children', '/a', null);
+    script.notified(read, 'children', '/a', null);
     script.read('c2', 'get', '/a');
     script.make('c1', '/later');
     expect(script.broken).toEqual(broken);
@@ -93,9 +93,9 @@ describe('a watch for one change', () => {
     const script = watching();
     const read = script.read('c2', 'get', '/a', { hasWatch: true });
     const first = script.set('c1', '/a', 'x', 1);
-    script.told(read, 'changed', '/a', first.zxid);
+    script.notified(read, 'changed', '/a', first.zxid);
     const second = script.set('c1', '/a', 'y', 2);
-    script.told(read, 'changed', '/a', second.zxid);
+    script.notified(read, 'changed', '/a', second.zxid);
     expect(script.broken).toEqual(['W1']);
   });
 
@@ -104,7 +104,7 @@ describe('a watch for one change', () => {
     const read = script.read('c2', 'get', '/a', { hasWatch: true });
     script.set('c1', '/a', 'x', 1);
     const second = script.set('c1', '/a', 'y', 2);
-    script.told(read, 'changed', '/a', second.zxid);
+    script.notified(read, 'changed', '/a', second.zxid);
     expect(script.broken).toEqual(['W1']);
   });
 
@@ -132,7 +132,7 @@ describe('a watch for one change', () => {
     const script = watching();
     const read = script.read('c2', 'get', '/a', { hasWatch: true });
     const { zxid } = script.make('c1', '/b');
-    script.told(read, 'deleted', '/a', zxid);
+    script.notified(read, 'deleted', '/a', zxid);
     expect(script.broken).toEqual(['W4']);
   });
 });
@@ -179,17 +179,17 @@ describe('a watch for one change, on another connection', () => {
     ['exists', '/b', 'created'],
     ['children', '/', 'children'],
   ] as const)('W3: the program of a %s is told of nothing before a reply shows what has changed', (op, path, type) => {
-    const lives = [true, false].map((isTold) => {
+    const lives = [true, false].map((isNotified) => {
       const script = watching();
       const read = script.read('c2', op, path, { hasWatch: true });
       script.set('c1', '/a', 'x', 1);
       script.make('c1', '/b');
       script.connect('c2');
       // Independent of what the client has sent to the server.
-      if (isTold) script.told(read, type, path, null);
+      if (isNotified) script.notified(read, type, path, null);
       script.read('c2', 'exists', '/none');
       script.nowMs += 10_000;
-      script.told(read, type, path, null);
+      script.notified(read, type, path, null);
       return script;
     });
     expect(lives[0]!.broken).toEqual(['W1']);
@@ -263,10 +263,10 @@ describe('a persistent watch', () => {
   it.each([false, true])('keeps its promises (recursive: %s)', (isRecursive) => {
     const { script, watch } = persistent(isRecursive);
     const changed = script.set('c1', '/a', 'x', 1);
-    script.told(watch, 'changed', '/a', changed.zxid);
+    script.notified(watch, 'changed', '/a', changed.zxid);
     const created = script.make('c1', '/a/b');
-    if (isRecursive) script.told(watch, 'created', '/a/b', created.zxid);
-    else script.told(watch, 'children', '/a', created.zxid);
+    if (isRecursive) script.notified(watch, 'created', '/a/b', created.zxid);
+    else script.notified(watch, 'children', '/a', created.zxid);
     expect(script.violations).toEqual([]);
   });
 
@@ -274,7 +274,7 @@ describe('a persistent watch', () => {
     const { script, watch } = persistent(isRecursive);
     script.set('c1', '/a', 'x', 1);
     const second = script.set('c1', '/a', 'y', 2);
-    script.told(watch, 'changed', '/a', second.zxid);
+    script.notified(watch, 'changed', '/a', second.zxid);
     expect(script.broken).toEqual(['W1']);
   });
 
@@ -282,27 +282,27 @@ describe('a persistent watch', () => {
     const { script, watch } = persistent(false);
     const parts = [script.create('/a/b'), script.create('/a/c')];
     const zxid = script.commit({ type: OpCode.multi, txns: parts });
-    script.told(watch, 'children', '/a', zxid);
+    script.notified(watch, 'children', '/a', zxid);
     const created = script.make('c1', '/a/d');
-    script.told(watch, 'children', '/a', created.zxid);
+    script.notified(watch, 'children', '/a', created.zxid);
     expect(script.broken).toEqual([]);
   });
 
   it('may miss changes at a gap', () => {
     const { script, watch } = persistent(true);
     script.set('c1', '/a', 'x', 1);
-    script.told(watch, 'gap', '', null);
+    script.notified(watch, 'gap', '', null);
     const second = script.set('c1', '/a', 'y', 2);
-    script.told(watch, 'changed', '/a', second.zxid);
+    script.notified(watch, 'changed', '/a', second.zxid);
     expect(script.broken).toEqual([]);
   });
 
   it('may tell a change again behind a gap', () => {
     const { script, watch } = persistent(true);
     const { zxid } = script.set('c1', '/a', 'x', 1);
-    script.told(watch, 'changed', '/a', zxid);
-    script.told(watch, 'gap', '', null);
-    script.told(watch, 'changed', '/a', zxid);
+    script.notified(watch, 'changed', '/a', zxid);
+    script.notified(watch, 'gap', '', null);
+    script.notified(watch, 'changed', '/a', zxid);
     expect(script.broken).toEqual([]);
   });
 
@@ -328,15 +328,15 @@ describe('a persistent watch', () => {
   it('W2: tells a change twice', () => {
     const { script, watch } = persistent(true);
     const { zxid } = script.set('c1', '/a', 'x', 1);
-    script.told(watch, 'changed', '/a', zxid);
-    script.told(watch, 'changed', '/a', zxid);
+    script.notified(watch, 'changed', '/a', zxid);
+    script.notified(watch, 'changed', '/a', zxid);
     expect(script.broken).toEqual(['W2']);
   });
 
   it('W4: tells of what is not below it', () => {
     const { script, watch } = persistent(true);
     const { zxid } = script.make('c1', '/b');
-    script.told(watch, 'created', '/b', zxid);
+    script.notified(watch, 'created', '/b', zxid);
     expect(script.broken).toEqual(['W4']);
     expect(zxid).toBeGreaterThan(makeZxid(1, 0));
   });

@@ -10,9 +10,9 @@ import {
   type ConnectionLog,
   describe,
   type Event,
+  type Notification,
   type Rearmed,
   type Reply,
-  type Told,
 } from './client-log.ts';
 import { type Change, type ChangeType, type CommittedTree, countUpTo } from './committed-tree.ts';
 import type { Violations } from './violation.ts';
@@ -60,11 +60,11 @@ export class WatchRules {
     for (const connections of this.#log.byClient.values()) for (const one of connections) this.#checkConnection(one);
     for (const operation of this.#log.history.operations) {
       const { request, result } = operation;
-      const told = this.#log.told.get(operation) ?? [];
+      const notifications = this.#log.notifications.get(operation) ?? [];
       if (request.op === 'watch') {
-        if (result !== null) this.#checkPersistent(operation, request.path, request.isRecursive, told);
+        if (result !== null) this.#checkPersistent(operation, request.path, request.isRecursive, notifications);
       } else if ('hasWatch' in request && request.hasWatch) {
-        this.#checkOneShot(operation, told);
+        this.#checkOneShot(operation, notifications);
       }
     }
   }
@@ -177,7 +177,7 @@ export class WatchRules {
    * W3, as the program sees it, independent of the client's requests: on another connection, the program is notified
    * of a change before anything shows it.
    */
-  #checkReconnected(operation: Operation, first: Told | undefined): void {
+  #checkReconnected(operation: Operation, first: Notification | undefined): void {
     const { request, result, zxid, client } = operation;
     if (!('path' in request) || !leavesWatch(operation) || zxid === null || result === null) return;
     const isThere = 'stat' in result && result.stat !== null;
@@ -205,14 +205,18 @@ export class WatchRules {
   }
 
   /** The notifications of a read's one-shot watch, as the program got them. */
-  #checkOneShot(operation: Operation, told: readonly Told[]): void {
+  #checkOneShot(operation: Operation, notifications: readonly Notification[]): void {
     const { request, zxid, error } = operation;
     if (!('hasWatch' in request)) return;
-    this.#checkReconnected(operation, told[0]);
-    if (told.length > 1) {
-      this.#report(told[1]!, 'W1', `${describe(operation)} was told of ${told.length} changes by a watch for one`);
+    this.#checkReconnected(operation, notifications[0]);
+    if (notifications.length > 1) {
+      this.#report(
+        notifications[1]!,
+        'W1',
+        `${describe(operation)} was told of ${notifications.length} changes by a watch for one`,
+      );
     }
-    const [first] = told;
+    const [first] = notifications;
     if (first === undefined || first.type === 'gap' || zxid === null) return;
     if (first.zxid === null || first.zxid <= 0) {
       this.#checkReplayed(operation, zxid, first);
@@ -239,19 +243,21 @@ export class WatchRules {
    * W4 for an event without a zxid, from a server that replays what a client has missed: something has happened there
    * since the read, or since the zxid that the client reported as seen.
    */
-  #checkReplayed(operation: Operation, zxid: number, told: Told): void {
+  #checkReplayed(operation: Operation, zxid: number, notifications: Notification): void {
     const { request, client } = operation;
     if (!('path' in request)) return;
-    const connection = (this.#log.byClient.get(client) ?? []).findLast(({ connected }) => connected.order < told.order);
+    const connection = (this.#log.byClient.get(client) ?? []).findLast(
+      ({ connected }) => connected.order < notifications.order,
+    );
     const passed = connection?.passed ?? [];
     const seen = passed.flatMap((entry) =>
-      entry.kind === 'rearmed' && entry.order < told.order ? entry.relativeZxid : [],
+      entry.kind === 'rearmed' && entry.order < notifications.order ? entry.relativeZxid : [],
     );
     const since = Math.min(zxid, ...seen);
     const kind = request.op === 'children' ? 'child' : 'data';
-    const shown = passed.find((entry) => entry.kind === 'reply' && entry.order > told.order && entry.zxid > 0);
+    const shown = passed.find((entry) => entry.kind === 'reply' && entry.order > notifications.order && entry.zxid > 0);
     const until = shown?.kind === 'reply' ? shown.zxid : this.#tree.lastZxid;
-    if (kind === 'child' && isDerived(passed, told)) return;
+    if (kind === 'child' && isDerived(passed, notifications)) return;
     // It has seen, or been told by, a server whose end of the log was never committed.
     if (this.#isProvisional(this.#log.isReadOnly(operation), zxid)) return;
     if (this.#isProvisional(connection?.connected.isReadOnly ?? false, until)) return;
@@ -262,18 +268,23 @@ export class WatchRules {
     if (kind === 'child' && this.#tree.statesBetween(request.path, since, until).some(isNew)) return;
     // A change hidden from an older watch of this client on the path left that one armed; it is notified for all of them.
     if (this.#wasHidden(request.path, this.#log.identityOf(client), 0, until)) return;
-    const message = `was told ${told.type} ${told.path}, where nothing has changed between ${hexZxid(since)} and ${hexZxid(until)}`;
-    this.#report(told, 'W4', `${describe(operation)} ${message}`);
+    const message = `was told ${notifications.type} ${notifications.path}, where nothing has changed between ${hexZxid(since)} and ${hexZxid(until)}`;
+    this.#report(notifications, 'W4', `${describe(operation)} ${message}`);
   }
 
-  #isRearmedBetween(operation: Operation, told: Told): boolean {
+  #isRearmedBetween(operation: Operation, notifications: Notification): boolean {
     const connections = this.#log.byClient.get(operation.client) ?? [];
     const since = operation.replyOrder ?? operation.startOrder;
-    return connections.some(({ connected }) => connected.order > since && connected.order < told.order);
+    return connections.some(({ connected }) => connected.order > since && connected.order < notifications.order);
   }
 
   /** Every change from the watch on, in order, and a gap where some may be missing. */
-  #checkPersistent(operation: Operation, path: string, isRecursive: boolean, told: readonly Told[]): void {
+  #checkPersistent(
+    operation: Operation,
+    path: string,
+    isRecursive: boolean,
+    notifications: readonly Notification[],
+  ): void {
     const due = this.#newsOf(path, isRecursive);
     const identity = this.#log.identityOf(operation.client);
     const isHidden = (change: Change): boolean =>
@@ -281,7 +292,7 @@ export class WatchRules {
     // null: anything may come next, because something may be missing.
     let next: number | null = operation.zxid === null ? null : countUpTo(due, operation.zxid);
     let reached = next ?? 0;
-    for (const change of told) {
+    for (const change of notifications) {
       if (change.type === 'gap' || change.zxid === null || change.zxid <= 0) {
         next = null;
         // A client does not report events as seen to the next server: a server that is behind may send them again.
@@ -307,7 +318,7 @@ export class WatchRules {
       next = reached;
     }
     const left = next === null ? undefined : due.slice(next).find((one) => !isHidden(one));
-    if (left !== undefined) this.#checkRest(operation, left, told);
+    if (left !== undefined) this.#checkRest(operation, left, notifications);
   }
 
   /** All changes that a persistent watch reports, if it was armed from the beginning. */
@@ -324,10 +335,10 @@ export class WatchRules {
   }
 
   /** The next change that was never told: no later reply to this client may have shown it. */
-  #checkRest(operation: Operation, change: Change, told: readonly Told[]): void {
+  #checkRest(operation: Operation, change: Change, notifications: readonly Notification[]): void {
     const { history } = this.#log;
     const endMs = history.entries[history.entries.length - 1]?.atMs ?? 0;
-    const since = told[told.length - 1]?.order ?? operation.endOrder ?? 0;
+    const since = notifications[notifications.length - 1]?.order ?? operation.endOrder ?? 0;
     const until = operation.unwatchedOrder ?? Number.POSITIVE_INFINITY;
     for (const { connected, passed } of this.#log.byClient.get(operation.client) ?? []) {
       // Another connection has its own gap, which the program may not have received yet.
@@ -348,8 +359,8 @@ export class WatchRules {
     }
   }
 
-  #report(told: Told, invariant: string, message: string): void {
-    this.#violations.reportAt(told.atMs, invariant, [], message);
+  #report(notifications: Notification, invariant: string, message: string): void {
+    this.#violations.reportAt(notifications.atMs, invariant, [], message);
   }
 }
 
@@ -369,7 +380,7 @@ function kindOfWatch(op: string, errorCode: number): WatchKind | null {
  * A client takes the creation of a child for a new list where it has a recursive watch, which has no 'children' events of its own.
  * It cannot tell what a server replays of another watch, which waited for that child to exist, from what has happened just now.
  */
-function isDerived(passed: ConnectionLog['passed'], { path, order }: Told): boolean {
+function isDerived(passed: ConnectionLog['passed'], { path, order }: Notification): boolean {
   const isRecursive = passed.some((one) => one.kind === 'rearmed' && one.order < order && one.recursive.includes(path));
   const isOfChild = (one: ConnectionLog['passed'][number]): boolean =>
     one.kind === 'event' && one.order < order && one.zxid === null && parentOf(one.path) === path;
@@ -386,8 +397,8 @@ function armedAnew({ relativeZxid, data, exist, child }: Rearmed, requestsBefore
   return [...armed('data', data), ...armed('exist', exist), ...armed('child', child)];
 }
 
-function isSame(change: Change, told: Change | Told): boolean {
-  return change.zxid === told.zxid && change.type === told.type && change.path === told.path;
+function isSame(change: Change, notifications: Change | Notification): boolean {
+  return change.zxid === notifications.zxid && change.type === notifications.type && change.path === notifications.path;
 }
 
 /** A multi may change a list of children twice: there is one new list, which is reported once. */

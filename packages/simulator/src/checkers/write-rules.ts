@@ -91,12 +91,12 @@ export class WriteRules {
    */
   #sourceOf(entry: TxnEntry, sent: readonly Sent[], orderSoFar: (one: Sent) => number): Sent | null {
     const meaning = sent.filter(({ operation }) => operation !== null && isMeant(operation.request, entry.txn));
-    const told = meaning.find(({ operation }) => operation!.zxid === entry.header.zxid);
+    const reported = meaning.find(({ operation }) => operation!.zxid === entry.header.zxid);
     // A request that was answered under another zxid is already matched.
     const open = meaning.filter(({ operation }) => operation!.zxid === null);
     const unused = open.filter(({ operation }) => !this.#effects.has(operation!));
     const inOrder = unused.find((one) => one.order > orderSoFar(one));
-    return told ?? inOrder ?? unused[0] ?? open[0] ?? meaning[0] ?? null;
+    return reported ?? inOrder ?? unused[0] ?? open[0] ?? meaning[0] ?? null;
   }
 
   #checkOutcome(operation: Operation): void {

@@ -93,9 +93,9 @@ describe('a change of the members', () => {
   test('98: holds although the leader that it removes dies while it announces it', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
-      const isTold = stage.packet({ type: PacketType.commitAndActivate, stage: 'received' });
+      const isReceived = stage.packet({ type: PacketType.commitAndActivate, stage: 'received' });
       void ask(await operate(stage, leader), { joining: [line(4)], leaving: [leader.serverId] });
-      await isTold;
+      await isReceived;
       stage.kill(leader);
       const next = await stage.leader(...stage.servers.filter((server) => server !== leader));
       await stage.until('it is in force', () => !idsAt(next).includes(leader.serverId));
@@ -243,16 +243,16 @@ describe('a change of the members', () => {
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
       const operator = await operate(stage, leader);
-      const told: string[] = [];
+      const reports: string[] = [];
       for (const server of stage.servers) {
         const client = await stage.at(server);
         const events = client.watch('/zookeeper/config')[Symbol.asyncIterator]();
-        void events.next().then(({ value }) => told.push(`${server.host} ${value?.type}`));
+        void events.next().then(({ value }) => reports.push(`${server.host} ${value?.type}`));
       }
       await stage.sleep(10);
       await operator.reconfig({ joining: [line(4)] });
-      await stage.until('all are told', () => told.length === stage.servers.length, 1000);
-      expect(told.toSorted()).toEqual([1, 2, 3, 4, 5].map((id) => `zk${id} changed`));
+      await stage.until('all are told', () => reports.length === stage.servers.length, 1000);
+      expect(reports.toSorted()).toEqual([1, 2, 3, 4, 5].map((id) => `zk${id} changed`));
       await operator.close();
     }));
 

@@ -56,8 +56,8 @@ export async function play(shape: StageShape, story: (stage: Stage) => Promise<v
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       const violations = stage.violations.map(({ invariant, message, atMs }) => `${atMs} ${invariant} ${message}`);
-      const told = [`seed ${seed}: ${reason}`, ...violations, ...stage.tail.lines].join('\n');
-      throw new Error(told, { cause: error });
+      const report = [`seed ${seed}: ${reason}`, ...violations, ...stage.tail.lines].join('\n');
+      throw new Error(report, { cause: error });
     }
   }
 }

@@ -26,7 +26,7 @@ function lastSeen(...clients: readonly WireClient[]): number {
   return Math.max(0, ...clients.flatMap(({ replies, events }) => [...replies, ...events].map(({ zxid }) => zxid)));
 }
 
-function told(client: WireClient): readonly string[] {
+function eventsOf(client: WireClient): readonly string[] {
   return client.events.map(({ type, path }) => `${EVENT_NAMES[type]} ${path}`).toSorted();
 }
 
@@ -93,7 +93,7 @@ describe('watches', () => {
         await next.whenAnswered();
         next.send(SpecialXid.setWatches, setWatches(lastZxidSeen, { data, exist, child }));
         await next.reply(SpecialXid.setWatches);
-        expect([server.host, ...told(next)]).toEqual([server.host, ...missed]);
+        expect([server.host, ...eventsOf(next)]).toEqual([server.host, ...missed]);
         next.events.length = 0;
         if (round < stage.servers.length - 1) continue;
         await writer.set('/untouched', 'data');
@@ -103,7 +103,7 @@ describe('watches', () => {
         await writer.set('/changed', 'again');
         await stage.until('all is told', () => next.events.length >= 4);
         await stage.sleep(20);
-        expect(told(next)).toEqual([
+        expect(eventsOf(next)).toEqual([
           'changed /untouched',
           'children /untouched',
           'created /made-and-deleted',
@@ -147,13 +147,13 @@ describe('watches', () => {
           next = new WireClient(stage.world, 'app', to, { session: session.session, lastZxidSeen });
           await next.whenAnswered();
         }
-        const wasTold = first.events.length;
-        if (wasTold === 0) next.send(SpecialXid.setWatches, setWatches(lastZxidSeen, { data: ['/watched'] }));
+        const eventCount = first.events.length;
+        if (eventCount === 0) next.send(SpecialXid.setWatches, setWatches(lastZxidSeen, { data: ['/watched'] }));
         stage.world.network.heal();
         await stage.until('it is told', () => first.events.length + next.events.length > 0);
         await stage.whole();
         await stage.sleep(20);
-        expect([...told(first), ...told(next)]).toEqual(['changed /watched']);
+        expect([...eventsOf(first), ...eventsOf(next)]).toEqual(['changed /watched']);
         session = next;
         next.destroy();
       }

@@ -126,7 +126,7 @@ async function live(
     clock: stops,
     random: world.random.fork(`client ${host}`),
   });
-  client.onState(({ state, reason }) => world.tell(host, `${state}: ${reason}`));
+  client.onState(({ state, reason }) => world.record(host, `${state}: ${reason}`));
   clients.set(host, client);
   while (world.nowMs < endMs) {
     const untilMs = world.nowMs + random.between(1, 2 * sessionTimeoutMs);

@@ -14,24 +14,24 @@ export class End {
     this.socket = socket;
     socket.on('data', (chunk) => {
       this.received += chunk.toString('latin1');
-      this.#tell();
+      this.#record();
     });
     socket.on('end', () => {
       this.ending = 'end';
-      this.#tell();
+      this.#record();
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNRESET') this.ending = 'reset';
     });
     this.closed = new Promise((resolve) => socket.once('close', () => resolve()));
-    void this.closed.then(() => this.#tell());
+    void this.closed.then(() => this.#record());
   }
 
   async until(condition: (end: this) => boolean): Promise<void> {
     while (!condition(this)) await new Promise<void>((resolve) => this.#wake.push(resolve));
   }
 
-  #tell(): void {
+  #record(): void {
     for (const wake of this.#wake.splice(0)) wake();
   }
 }

@@ -5,7 +5,7 @@ import type { DefineShellCommand } from '../shell-command.ts';
 /** `printwatches`: whether events are printed. Without an argument, shows the setting. */
 export const printWatches: DefineShellCommand = (command, host) => {
   command
-    .addArgument(new Argument('[switch]', 'without it, tell how it is').choices(['on', 'off']))
+    .addArgument(new Argument('[switch]', 'without it, show the setting').choices(['on', 'off']))
     .action((state: 'on' | 'off' | undefined) =>
       host.run(async ({ report }) => {
         const { watches } = host.shell;

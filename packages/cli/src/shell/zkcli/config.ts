@@ -16,7 +16,7 @@ interface Options {
 export const config: DefineShellCommand = (command, host) => {
   command
     .option('-c, --clients', 'only the version and what clients connect to')
-    .option('-w, --watch', 'tell when it changes, once')
+    .option('-w, --watch', 'report when it changes, once')
     .option('-s, --stat', 'print the Stat of its znode, too')
     .addHelpText('after', examples([['config -c', 'the version in hex, and host:port,host:port']]))
     .action((options: Options) =>

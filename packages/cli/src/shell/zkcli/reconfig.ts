@@ -21,7 +21,7 @@ interface Options {
 export const reconfig: DefineShellCommand = (command, host) => {
   command
     .option('-s, --stat', 'print the Stat of the configuration, too')
-    .option('-v, --if-version <hex>', 'only if this is the version of the configuration, as "config -c" tells it')
+    .option('-v, --if-version <hex>', 'only if this is the version of the configuration, as "config -c" prints it')
     .option('--file <file>', 'the whole new membership, server.N=… lines of a file (also -file)')
     .option('--members <list>', 'the whole new membership, server.N=… with commas (also -members)')
     .option('--add <list>', 'servers to add or change, with commas; repeatable (also -add)', collect)

@@ -24,7 +24,7 @@ export const removeWatches: DefineShellCommand = (command, host) => {
     .option('-p, --persistent', 'those of addWatch -m PERSISTENT')
     .option('-r, --recursive', 'those of addWatch -m PERSISTENT_RECURSIVE')
     .option('-a, --any', 'all of them; so it is without these options')
-    .option('-l, --local', 'also when there is no server that could be told')
+    .option('-l, --local', 'also when no server can be reached')
     .addHelpText('after', examples([['removewatches /app', 'all watches of /app']]))
     .action((text: string, options: Options) =>
       host.run(async (context) => {

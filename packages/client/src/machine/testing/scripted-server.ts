@@ -61,18 +61,18 @@ export interface Outcome {
 }
 
 export class Watcher implements WatchListener {
-  readonly told: string[] = [];
+  readonly received: string[] = [];
   onWatchEvent(event: WatchEvent): void {
-    this.told.push(`${event.type} ${event.path}${event.zxid === null ? '' : ` ${event.zxid}`}`);
+    this.received.push(`${event.type} ${event.path}${event.zxid === null ? '' : ` ${event.zxid}`}`);
   }
   onWatchSuspended(): void {
-    this.told.push('suspended');
+    this.received.push('suspended');
   }
   onWatchRearmed(sameSession: boolean): void {
-    this.told.push(sameSession ? 'rearmed' : 'rearmed on a new session');
+    this.received.push(sameSession ? 'rearmed' : 'rearmed on a new session');
   }
   onWatchEnded(reason: string): void {
-    this.told.push(`ended ${reason}`);
+    this.received.push(`ended ${reason}`);
   }
 }
 

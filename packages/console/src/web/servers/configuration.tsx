@@ -21,13 +21,13 @@ const OWN: ReadonlySet<string> = new Set([
 export function Configuration({ servers }: { readonly servers: readonly ServerSample[] }): ReactNode {
   const { servers: texts } = TEXTS;
   const [isShort, setShort] = useState(false);
-  const telling = servers.filter(({ config }) => Object.keys(config).length > 0);
-  if (telling.length === 0) return null;
-  const keys = [...new Set(telling.flatMap(({ config }) => Object.keys(config)))]
+  const configured = servers.filter(({ config }) => Object.keys(config).length > 0);
+  if (configured.length === 0) return null;
+  const keys = [...new Set(configured.flatMap(({ config }) => Object.keys(config)))]
     .filter((key) => !key.startsWith('server.'))
     .sort();
   const differs = (key: string): boolean =>
-    !OWN.has(key) && new Set(telling.map(({ config }) => config[key] ?? '')).size > 1;
+    !OWN.has(key) && new Set(configured.map(({ config }) => config[key] ?? '')).size > 1;
   const different = keys.filter(differs);
   const shown = isShort ? different : keys;
   return (
@@ -46,7 +46,7 @@ export function Configuration({ servers }: { readonly servers: readonly ServerSa
           <thead>
             <tr>
               <th scope="col">{texts.setting}</th>
-              {telling.map(({ name }) => (
+              {configured.map(({ name }) => (
                 <th className="mono" key={name} scope="col">
                   {name}
                 </th>
@@ -59,7 +59,7 @@ export function Configuration({ servers }: { readonly servers: readonly ServerSa
                 <th className="mono" scope="row">
                   {key} {differs(key) && <span className="chip">{texts.differs}</span>}
                 </th>
-                {telling.map(({ name, config }) => (
+                {configured.map(({ name, config }) => (
                   <td className="mono wrap" key={name}>
                     {config[key] ?? '–'}
                   </td>

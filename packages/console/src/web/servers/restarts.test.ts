@@ -5,13 +5,13 @@ import { readRestarts } from './restarts.ts';
 const KEPT_MS = 600_000;
 const DAY_MS = 86_400_000;
 
-interface Told {
+interface Sampled {
   readonly role: string | null;
   readonly uptimeMs?: number;
   readonly version?: string;
 }
 
-function sampleOf(atMs: number, servers: Readonly<Record<string, Told>>): ServersSample {
+function sampleOf(atMs: number, servers: Readonly<Record<string, Sampled>>): ServersSample {
   return {
     atMs,
     servers: Object.entries(servers).map(([name, { role, uptimeMs, version = '3.8.0' }]) => {

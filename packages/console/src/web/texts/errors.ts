@@ -72,7 +72,7 @@ export const ERRORS_TEXTS = {
     },
     'no-history': { title: 'No history', hint: 'Start the console with --dir or --admin.' },
     archive: {
-      title: 'The files do not tell that',
+      title: 'The files do not show that',
       hint: 'Choose a moment that the retained log and its snapshots reach.',
     },
     'read-only': { title: 'This console only reads', hint: 'Start it with --write to change znodes.' },

@@ -66,7 +66,7 @@ export const FRAME_TEXTS = {
     found: (found: number, listed: number): string =>
       found > listed ? `${count(found)} found, the first ${count(listed)} listed` : `${count(found)} found`,
     walking: (znodes: number): string => `${count(znodes)} znodes read so far: there may be more`,
-    old: 'This service tells no changes of a whole tree (before 3.6): what is found may be a minute old.',
+    old: 'This service reports no changes of a whole tree (before 3.6): what is found may be a minute old.',
   },
   unknownError: 'That did not work',
   editorAway: 'The editor could not be loaded',

@@ -23,7 +23,7 @@ export const LIVE_TEXTS = {
         ? 'Changes may be missing here: the connection was away.'
         : `${count(missed)} changes are left out here: they came faster than they could be taken.`,
     oneShot:
-      'This service has no persistent watches (before 3.6): changes that follow each other quickly are told as one.',
+      'This service has no persistent watches (before 3.6): changes that follow each other quickly are reported as one.',
     types: { created: 'created', deleted: 'deleted', changed: 'changed', children: 'children', gap: 'gap' } as Readonly<
       Record<string, string>
     >,

@@ -19,7 +19,7 @@ export const PEOPLE_TEXTS = {
     holds: (n: number): string => `Ephemeral znodes (${count(n)})`,
     watched: (n: number): string => `Watched paths (${count(n)})`,
     filter: 'Filter by session, address or path',
-    none: 'No server tells of a session.',
+    none: 'No server reports a session.',
     details: (session: string): string => `Session ${session}`,
     end: {
       open: 'End session…',
@@ -49,7 +49,7 @@ export const PEOPLE_TEXTS = {
     >,
     waitsForRest: 'waits for the others',
     watches: 'watches it: waits until it is removed',
-    noWaiters: 'No session watches it, as far as servers tell.',
+    noWaiters: 'No session watches it, as far as servers report.',
     waits: (name: string): string => `waits for ${name}`,
     waitsMany: (n: number): string => `waits for ${n} others`,
     since: (age: string): string => `since ${age}`,

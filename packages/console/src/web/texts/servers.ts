@@ -25,7 +25,7 @@ export const SERVERS_TEXTS = {
     restarts: {
       title: 'Restarts',
       some: (done: number, all: number): string =>
-        `${done} of ${all} servers were restarted in the last ten minutes, as far as servers tell. The others come below in the order of a rolling restart: the leader last.`,
+        `${done} of ${all} servers were restarted in the last ten minutes, as far as servers report. The others come below in the order of a rolling restart: the leader last.`,
       all: (all: number): string => `All ${all} servers were restarted in the last ten minutes.`,
       state: 'State',
       states: { restarted: 'restarted', away: 'away now', due: 'to come' },
@@ -42,7 +42,7 @@ export const SERVERS_TEXTS = {
     onlyDifferences: 'Only differences',
     refused: (words: string): string =>
       `These servers do not allow ${words}: add them to 4lw.commands.whitelist to see more.`,
-    unknown: 'not told',
+    unknown: 'unknown',
     noTls: 'no TLS',
     expires: (days: number): string => (days < 0 ? 'ended' : `in ${days} days`),
   },

@@ -16,7 +16,7 @@ export interface DialogProps {
 export function useChange(): {
   readonly isBusy: boolean;
   readonly failure: Failure | null;
-  run(what: string, body: object, tell: (changed: Changed) => string): Promise<Changed | null>;
+  run(what: string, body: object, describe: (changed: Changed) => string): Promise<Changed | null>;
 } {
   const { cluster, notify } = useSession();
   const [isBusy, setBusy] = useState(false);
@@ -24,13 +24,13 @@ export function useChange(): {
   return {
     isBusy,
     failure,
-    async run(what, body, tell) {
+    async run(what, body, describe) {
       setBusy(true);
       setFailure(null);
       try {
         const changed = await ask<Changed>(clusterUrl(cluster.name, what), body);
         const behind = changed.undo === null && changed.noUndo !== null ? ` ${TEXTS.undo.not(changed.noUndo)}` : '';
-        notify(`${tell(changed)}${behind}`, { undo: changed.undo !== null });
+        notify(`${describe(changed)}${behind}`, { undo: changed.undo !== null });
         return changed;
       } catch (error) {
         setFailure(failureOf(error));

@@ -14,12 +14,12 @@ export function ProtobufView({ bytes }: { readonly bytes: Uint8Array }): ReactNo
     let isOver = false;
     localStorage.setItem('meerkat-proto', schema);
     localStorage.setItem('meerkat-proto-message', message);
-    const tell = (text: string, fault: string | null): void => {
+    const report = (text: string, fault: string | null): void => {
       if (!isOver) setShown({ text, fault });
     };
     import('./protobuf.ts')
-      .then(({ decodeMessage }) => tell(decodeMessage(schema, message, bytes), null))
-      .catch((error: Error) => tell('', error.message));
+      .then(({ decodeMessage }) => report(decodeMessage(schema, message, bytes), null))
+      .catch((error: Error) => report('', error.message));
     return () => {
       isOver = true;
     };

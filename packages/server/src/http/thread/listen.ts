@@ -31,13 +31,13 @@ export async function keepOpening(
   service: ServiceThread,
   figures: HttpFigures,
 ): Promise<void> {
-  let told = '';
+  let reported = '';
   for (;;) {
     const fault = await listen(await make(), where, service, figures);
     if (fault === null) return;
-    if (fault !== told) service.tell({ kind: 'failed', port: where.port, at: where.at, reason: fault });
+    if (fault !== reported) service.send({ kind: 'failed', port: where.port, at: where.at, reason: fault });
     if (isSystemFault(fault)) return;
-    told = fault;
+    reported = fault;
     await new Promise((resolve) => setTimeout(resolve, where.retryMs ?? RETRY_MS));
   }
 }
@@ -60,7 +60,7 @@ export async function listen(
   app.server.headersTimeout = HEADERS_MS;
   const name = port === 'admin' ? 'the admin port' : 'the port for Prometheus';
   const log = (level: 'info' | 'warn', text: string): void =>
-    service.tell({ kind: 'log', level, text: `${name}: ${text}` });
+    service.send({ kind: 'log', level, text: `${name}: ${text}` });
   const refusals = new RefusalLog((text) => log('warn', text));
   const onRefused = (socket: Socket, reason: string): void => {
     refusals.add(`${socket.remoteAddress ?? 'a client'} is refused: ${reason}`);
@@ -81,7 +81,7 @@ export async function listen(
     await app.listen({ host, port: number });
     const address = app.server.address();
     const isTcp = typeof address === 'object' && address !== null;
-    service.tell({
+    service.send({
       kind: 'listening',
       port,
       at: isTcp ? { host: address.address, port: address.port } : at,

@@ -145,13 +145,13 @@ function track<T extends Socket>(socket: T): T {
   return socket.on('error', () => {});
 }
 
-interface Heard {
+interface Received {
   readonly status: number | undefined;
   readonly text: string;
   readonly staysSecure: string | undefined;
 }
 
-function ask(url: string, options: RequestOptions = {}): Promise<Heard> {
+function ask(url: string, options: RequestOptions = {}): Promise<Received> {
   const open = url.startsWith('https:') ? requestTls : requestPlain;
   return new Promise((resolve, reject) => {
     const asked = open(url, { ca: authority.certificate, agent: false, ...options }, (response) => {
@@ -204,7 +204,7 @@ async function start(
   ends.push(() => port2.close());
   const failures: string[] = [];
   const listening = new Promise<number>((resolve) => {
-    const tell = (message: ToHttp): void => port2.postMessage(message);
+    const send = (message: ToHttp): void => port2.postMessage(message);
     port2.on('message', (message: ToService) => {
       if (message.kind === 'listening') resolve(message.at.port);
       else if (message.kind === 'failed') {
@@ -214,8 +214,8 @@ async function start(
       else if (message.kind === 'ask') {
         const { id, question } = message;
         questions.push(question);
-        tell({ kind: 'head', id, head: { status: 200, contentType: 'text/plain', headers: {}, file: null } });
-        tell({ kind: 'part', id, text: 'answered', isLast: true });
+        send({ kind: 'head', id, head: { status: 200, contentType: 'text/plain', headers: {}, file: null } });
+        send({ kind: 'part', id, text: 'answered', isLast: true });
       }
     });
   });

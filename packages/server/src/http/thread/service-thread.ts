@@ -27,7 +27,7 @@ export class ServiceThread {
     port.on('message', (message: ToHttp) => this.#answers.get(message.id)?.onMessage(message));
   }
 
-  tell(message: ToService): void {
+  send(message: ToService): void {
     this.#port.postMessage(message);
   }
 
@@ -40,14 +40,14 @@ export class ServiceThread {
     if (this.#answers.size >= QUESTIONS_MAX && !isLone) throw new BusyError();
     const id = ++this.#lastId;
     const answer = new Answer(
-      (parts) => this.tell({ kind: 'taken', id, parts }),
+      (parts) => this.send({ kind: 'taken', id, parts }),
       (isWhole) => {
         this.#answers.delete(id);
-        if (!isWhole) this.tell({ kind: 'drop', id });
+        if (!isWhole) this.send({ kind: 'drop', id });
       },
     );
     this.#answers.set(id, answer);
-    this.tell({ kind: 'ask', id, question });
+    this.send({ kind: 'ask', id, question });
     return { ...(await answer.head), body: answer.body() };
   }
 

@@ -74,7 +74,7 @@ async function start(idleTimeoutMs: number): Promise<{
     onDropped = resolve;
   });
   const listening = new Promise<number>((resolve) => {
-    const tell = (message: ToHttp): void => port2.postMessage(message);
+    const send = (message: ToHttp): void => port2.postMessage(message);
     const part = 'x'.repeat(65_536);
     port2.on('message', (message: ToService) => {
       switch (message.kind) {
@@ -83,16 +83,16 @@ async function start(idleTimeoutMs: number): Promise<{
           break;
         case 'ask': {
           const { id, question } = message;
-          tell({ kind: 'head', id, head: { status: 200, contentType: 'application/json', headers: {}, file: null } });
+          send({ kind: 'head', id, head: { status: 200, contentType: 'application/json', headers: {}, file: null } });
           const isEndless = question.kind === 'command';
           if (isEndless) questions.add(id);
           const text = question.kind === 'health' ? '{"live":[],"ready":[]}' : part;
-          tell({ kind: 'part', id, text, isLast: !isEndless });
+          send({ kind: 'part', id, text, isLast: !isEndless });
           onAsked();
           break;
         }
         case 'taken':
-          tell({ kind: 'part', id: message.id, text: part, isLast: false });
+          send({ kind: 'part', id: message.id, text: part, isLast: false });
           break;
         case 'log':
           logged.push(message.text);

@@ -90,9 +90,9 @@ export class ScanThread {
         this.#made++;
         return new ArrayBuffer(CHUNK_BYTES + 4 * ROW_INTS * CHUNK_RECORDS_MAX);
       }
-      const heard = Atomics.load(this.#bell, 0);
+      const bellCount = Atomics.load(this.#bell, 0);
       const received = receiveMessageOnPort(this.#port) as { readonly message: ToScanThread } | undefined;
-      if (received === undefined) Atomics.wait(this.#bell, 0, heard);
+      if (received === undefined) Atomics.wait(this.#bell, 0, bellCount);
       else this.#onMessage(received.message);
     }
   }

@@ -76,8 +76,8 @@ export class ClientThreads {
           : { settings: sendable(tls.settings), isUnified: tls.isUnified, perHostMax: tls.perHostMax },
     };
     const listener = new ThreadedListener(port, events, {
-      tell: (message) => {
-        for (const thread of this.#threads) thread.tell(message);
+      send: (message) => {
+        for (const thread of this.#threads) thread.send(message);
       },
       mark: () => this.#parts.turn.mark(),
       handshakes: () => this.#counts.handshakes(port.number),
@@ -85,8 +85,8 @@ export class ClientThreads {
     this.#listeners.push(listener);
     try {
       const [first, ...others] = this.#threads;
-      await listener.listenIn(first!.number, (message) => first!.tell(message));
-      await Promise.all(others.map((thread) => listener.listenIn(thread.number, (message) => thread.tell(message))));
+      await listener.listenIn(first!.number, (message) => first!.send(message));
+      await Promise.all(others.map((thread) => listener.listenIn(thread.number, (message) => thread.send(message))));
     } catch (error) {
       // Those that listen stop, and those that come later do not begin.
       listener.close();
@@ -145,7 +145,7 @@ export class ClientThreads {
   #listenAgain(listener: ThreadedListener, thread: Thread): void {
     if (listener.isClosed) return;
     listener
-      .listenIn(thread.number, (message) => thread.tell(message))
+      .listenIn(thread.number, (message) => thread.send(message))
       .catch((error: Error) => {
         if (this.#isOver || listener.isClosed || this.#threads[thread.number] !== thread) return;
         const text = `I/O thread ${thread.number} cannot listen on port ${listener.port}: ${error.message}; it tries again`;
@@ -225,7 +225,7 @@ class Thread {
     worker.on('exit', (code) => this.#onExit(code));
   }
 
-  tell(message: ToThread): void {
+  send(message: ToThread): void {
     if (!this.#isOver) this.#worker.postMessage(message);
   }
 

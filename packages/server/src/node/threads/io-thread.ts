@@ -33,12 +33,12 @@ export class IoThread {
     });
     this.#turn.start(NO_CORE, NO_DISK);
     this.#turn.join({
-      takeIn: () => this.#side.takeIn(),
-      handOut: () => {
+      receive: () => this.#side.receive(),
+      publish: () => {
         for (const [port, { handshakeCount }] of this.#listeners) {
           this.#counts.setHandshakes(data.thread, port, handshakeCount);
         }
-        return this.#side.handOut();
+        return this.#side.publish();
       },
     });
   }
@@ -89,10 +89,10 @@ export class IoThread {
         (message) => this.#note({ kind: 'warning', message }),
       );
       this.#listeners.set(number, listener);
-      this.#tell({ kind: 'listening', port: number, at: { host: listener.host, port: listener.port } });
+      this.#send({ kind: 'listening', port: number, at: { host: listener.host, port: listener.port } });
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      this.#tell({ kind: 'failed', port: number, code, message });
+      this.#send({ kind: 'failed', port: number, code, message });
     }
   }
 
@@ -119,7 +119,7 @@ export class IoThread {
     this.#turn.mark();
   }
 
-  #tell(message: ToServer): void {
+  #send(message: ToServer): void {
     this.#parent.postMessage(message);
   }
 }

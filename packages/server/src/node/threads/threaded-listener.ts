@@ -13,7 +13,7 @@ export interface ThreadedEvents {
 /** The threads that listen on it. */
 export interface ThreadedPlace {
   /** All of them. */
-  tell(message: ToThread): void;
+  send(message: ToThread): void;
   /** Another turn is wanted. */
   mark(): void;
   handshakes(): number;
@@ -51,7 +51,7 @@ export class ThreadedListener implements Listener {
   }
 
   /** @returns once that thread listens, or the one in its place when it dies before */
-  listenIn(thread: number, tell: (message: ToThread) => void): Promise<void> {
+  listenIn(thread: number, send: (message: ToThread) => void): Promise<void> {
     return new Promise((resolve, reject) => {
       const former = this.#starting.get(thread);
       this.#starting.set(thread, {
@@ -65,7 +65,7 @@ export class ThreadedListener implements Listener {
           reject(error);
         },
       });
-      tell({ kind: 'listen', port: this.#options });
+      send({ kind: 'listen', port: this.#options });
     });
   }
 
@@ -92,11 +92,11 @@ export class ThreadedListener implements Listener {
     ({ host: this.host, port: this.port } = message.at);
     // Threads that come later take the same port.
     this.#options = { ...this.#options, port: this.port };
-    if (this.isClosed) this.#place.tell({ kind: 'close', port: this.#options.number });
+    if (this.isClosed) this.#place.send({ kind: 'close', port: this.#options.number });
     // What was renewed while it began to listen may have reached it too early.
     const { tls, number } = this.#options;
     if (tls !== null && starting?.tls !== tls)
-      this.#place.tell({ kind: 'renew', port: number, settings: tls.settings });
+      this.#place.send({ kind: 'renew', port: number, settings: tls.settings });
     starting?.resolve();
   }
 
@@ -120,12 +120,12 @@ export class ThreadedListener implements Listener {
     if (tls === null) return;
     const settings = sendable(renewed);
     this.#options = { ...this.#options, tls: { ...tls, settings } };
-    this.#place.tell({ kind: 'renew', port: number, settings });
+    this.#place.send({ kind: 'renew', port: number, settings });
   }
 
   close(): void {
     this.isClosed = true;
-    this.#tell('close');
+    this.#send('close');
   }
 
   async drain(timeoutMs: number): Promise<void> {
@@ -142,20 +142,20 @@ export class ThreadedListener implements Listener {
   }
 
   destroyAll(): void {
-    this.#tell('destroyAll');
+    this.#send('destroyAll');
     for (const stream of this.#streams) stream.destroy();
     this.#place.mark();
   }
 
   freeze(): void {
-    this.#tell('freeze');
+    this.#send('freeze');
   }
 
   thaw(): void {
-    this.#tell('thaw');
+    this.#send('thaw');
   }
 
-  #tell(kind: 'close' | 'destroyAll' | 'freeze' | 'thaw'): void {
-    this.#place.tell({ kind, port: this.#options.number });
+  #send(kind: 'close' | 'destroyAll' | 'freeze' | 'thaw'): void {
+    this.#place.send({ kind, port: this.#options.number });
   }
 }

@@ -194,13 +194,13 @@ export class ClientScript {
     this.history.note({ kind: 'event', client, connection, type, path, zxid });
   }
 
-  told(
+  notified(
     operation: Operation,
     type: 'created' | 'deleted' | 'changed' | 'children' | 'gap',
     path: string,
     zxid: number | null,
   ): void {
-    this.history.note({ kind: 'told', client: operation.client, operation, type, path, zxid });
+    this.history.note({ kind: 'notified', client: operation.client, operation, type, path, zxid });
   }
 
   rearm(

@@ -196,8 +196,8 @@ export class EnsembleScript {
   }
 
   pong(learner: number, leader: number, sessions: readonly bigint[] = []): void {
-    const heard = sessions.map((sessionId) => ({ sessionId, timeoutMs: 1000 }));
-    this.up(learner, leader, { type: PacketType.ping, zxid: makeZxid(0, 0), sessions: heard });
+    const touched = sessions.map((sessionId) => ({ sessionId, timeoutMs: 1000 }));
+    this.up(learner, leader, { type: PacketType.ping, zxid: makeZxid(0, 0), sessions: touched });
   }
 
   connection(one: number, other: number): number {

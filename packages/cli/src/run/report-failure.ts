@@ -2,7 +2,7 @@ import type { Report } from '../output/report.ts';
 import { type Io, writeAll } from './io.ts';
 
 /** A failure on standard error: a line for people, an object for scripts that read JSON. */
-export async function tellFailure(error: unknown, report: Report, io: Io): Promise<void> {
+export async function reportFailure(error: unknown, report: Report, io: Io): Promise<void> {
   // Loaded only on failure: it imports the client.
   const { explainFailure } = await import('./failure.ts');
   const { exitCode, code, message, path } = explainFailure(error);

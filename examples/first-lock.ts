@@ -9,7 +9,7 @@ await client.create('/next-order', '7');
   const { data } = await client.get('/next-order', { codec: text });
   // Refused by the service if the lock is lost by then.
   await lock.guarded.set('/next-order', `${Number(data) + 1}`);
-} // the lock is given back here
+} // the lock is released here
 console.log((await client.get('/next-order', { codec: text })).data);
 await client.delete('/next-order');
 // #endregion

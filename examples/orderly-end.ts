@@ -7,7 +7,7 @@ await using server = await TestServer.start();
 
 // #region end
 const client = await connect(server.connectString);
-// Without listeners Node.js ends at once, and `await using` gives nothing back.
+// Without listeners Node.js ends at once, and `await using` releases nothing.
 const end = new AbortController();
 for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => end.abort());
 

@@ -36,7 +36,7 @@ await jobs.put({ image: 'fox.png' });
   // The service refuses this write if the lease is over: a worker that was paused does no harm.
   await item.guarded?.create('/thumbnails/fox', 'small');
   console.log(`the first to have fox.png: token ${item.token > 0n}`);
-  // Without `done` the item is given back at the end of this scope.
+  // Without `done` the item is released at the end of this scope.
 }
 console.log(`still there: ${await jobs.size()}`);
 

@@ -17,7 +17,7 @@ for await (const share of partitioner) {
   other = new SetPartitioner(second, '/owners', QUEUES, { identifier: 'worker-2', quietMs: 200 });
   void serve(other);
   await aborted(share.recall);
-} // The next share is asked for, and so this one is given back.
+} // The next share is asked for, and so this one is released.
 // #endregion
 
 async function serve(shares: SetPartitioner): Promise<void> {

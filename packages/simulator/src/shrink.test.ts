@@ -19,7 +19,7 @@ describe('shrinking', () => {
     expect(await shrink([1, 2, 3], async () => true)).toEqual([]);
   });
 
-  test('gives back a list of which everything is needed', async () => {
+  test('returns a list of which everything is needed', async () => {
     const items = [1, 2, 3, 4, 5];
     expect(await shrink(items, async (some) => some.length === 5)).toEqual(items);
   });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 
 /**
- * Finds ports of 127.0.0.1 that are free at this moment: all are bound at once, and given back.
+ * Finds ports of 127.0.0.1 that are free at this moment: all are bound at once, and released.
  *
  * While this process lives, no other one that asks here is given the same ports, so a server that is killed finds its port free
  * when it starts again. That holds for 44 processes at a time; more of them share the whole range. A process is given 511 ports that

@@ -44,7 +44,7 @@ export type PartitionFunction = (
  * await using partitioner = new SetPartitioner(client, '/queues/owners', ['a', 'b', 'c'], { identifier: 'worker-1' });
  * for await (const share of partitioner) {
  *   await consume(share.items, { signal: share.recall }); // until a client comes or goes
- * } // the next share is asked for: this one is given back
+ * } // the next share is asked for: this one is released
  */
 export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   readonly path: string;

@@ -43,7 +43,7 @@ describe('a queue without leases', () => {
   );
 
   test(
-    'has an item again that was given back while disconnected, however long that took',
+    'has an item again that was released while disconnected, however long that took',
     withClients(async (fleet, client) => {
       const { network } = fleet.world;
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
@@ -138,7 +138,7 @@ describe('a session that ends while an item is claimed', () => {
   );
 });
 
-test('giving an item back again, after a lost reply, does not take it from its next consumer', async () => {
+test('releasing an item again, after a lost reply, does not take it from its next consumer', async () => {
   for (let breakMs = 0; breakMs < 8; breakMs += 0.5) {
     const fleet = new Fleet(1, { servers: 1 });
     await fleet.run(async () => {
@@ -161,7 +161,7 @@ test('giving an item back again, after a lost reply, does not take it from its n
 });
 
 test(
-  'giving an item back does not take it from a client that leased it after the lease was deleted by hand',
+  'releasing an item does not take it from a client that leased it after the lease was deleted by hand',
   withClients(async (fleet, client) => {
     const other = await fleet.connect();
     const queue = new Queue(client, '/jobs', { codec: text });

@@ -146,7 +146,7 @@ export class Consumer {
     return null;
   }
 
-  /** A claim that completes after the caller has cancelled is given back. */
+  /** A claim that completes after the caller has cancelled is released. */
   async #claim(name: string, placePath: string | null, attempt: Attempt): Promise<Claim | null> {
     // Throws when the deadline has passed: nothing is claimed then.
     attempt.next();
@@ -239,7 +239,7 @@ export class Consumer {
   async #removeOne(name: string, attempt: Attempt): Promise<boolean> {
     const claim = await this.#claim(name, null, attempt);
     if (claim === null) return false;
-    // Without a lease the claim was the removal, and giving back may fail.
+    // Without a lease the claim was the removal, and releasing it may fail.
     if (!this.#hasLeases) attempt.doubt();
     try {
       await claim.done(attempt.next());

@@ -127,7 +127,7 @@ test(
   }),
 );
 
-test.each([true, false])('an item that was given back can no longer be done (leases: %s)', (leases) =>
+test.each([true, false])('an item that was released can no longer be done (leases: %s)', (leases) =>
   withClients(async (_, client) => {
     const queue = new Queue(client, '/jobs', { codec: text, leases });
     await queue.put('a');

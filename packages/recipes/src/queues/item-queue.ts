@@ -68,7 +68,7 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
   /**
    * The first free item; waits until there is one.
    *
-   * @throws AbortedError, TimeoutError, ClosedError: nothing was taken, or it is given back, so that `outcome` is
+   * @throws AbortedError, TimeoutError, ClosedError: nothing was taken, or it is released, so that `outcome` is
    *   'not-applied'. Without leases it is 'unknown' while an item is being deleted: it is put into the queue again when
    *   that has happened, unless the client is closed before
    * @example
@@ -91,7 +91,7 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
 
   /**
    * One item after the other, until the loop is left, the signal is aborted or the client is closed. An item that is
-   * not `done` when the loop continues is given back; without leases the loop waits for that, also for an item that
+   * not `done` when the loop continues is released; without leases the loop waits for that, also for an item that
    * came too late for the signal, and rejects when the client is closed before: the item is nowhere else.
    *
    * @example

@@ -72,7 +72,7 @@ describe('an item under a lease', () => {
   );
 
   test(
-    'is given back once, deleting no lease of another client, when the reply is lost and it is leased again',
+    'is released once, deleting no lease of another client, when the reply is lost and it is leased again',
     withClients(async (fleet, client) => {
       const { network } = fleet.world;
       const other = await fleet.connect();
@@ -95,7 +95,7 @@ describe('an item under a lease', () => {
   );
 
   test(
-    'can be given back again when the service has refused it the first time',
+    'can be released again when the service has refused it the first time',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');

@@ -48,7 +48,7 @@ export class LeasedClaim implements Claim {
   #finishing: Promise<void> | null = null;
   #returning: Promise<void> | null = null;
 
-  /** @param item null when it is gone already, and the lease is to be given back */
+  /** @param item null when it is gone already, and the lease is to be released */
   constructor(client: Client, { name, path, leasePath, lost, marginMs }: LeaseOrder, stat: Stat, item: Item | null) {
     this.name = name;
     this.path = path;

@@ -6,8 +6,8 @@ import type { Claim } from './claim.ts';
  * An item taken from a queue.
  *
  * Under a lease it is still in the queue, and no other client gets it while the lease lasts: until `done`, until it is
- * given back, or until the session of this client is over. So a consumer that dies loses nothing, and leaving the scope
- * of an item without `done` gives it back.
+ * released, or until the session of this client is over. So a consumer that dies loses nothing, and leaving the scope
+ * of an item without `done` releases it.
  *
  * @example
  * await using item = await queue.take();
@@ -88,7 +88,7 @@ export class QueueItem<T> implements AsyncDisposable {
   }
 
   /**
-   * Gives it back for others, at its old place; without leases at the end of the queue. Does nothing after `done`.
+   * Releases it for others, at its old place; without leases at the end of the queue. Does nothing after `done`.
    *
    * @throws what the service refuses, so that no other client gets the item; it may be retried
    */

@@ -31,7 +31,7 @@ test.each(seeds(4))(
       compare: (a, b) => sequenceOf(a.name)! - sequenceOf(b.name)!,
       onTaken: ({ value, name }) => places.set(keyOf(value), sequenceOf(name)!),
     });
-    // Without leases an item that is given back is at the end.
+    // Without leases an item that is released is at the end.
     for (let producer = 0; options.leases && producer < PRODUCERS; producer++) {
       const numbers = Array.from({ length: ITEMS_MAX }, (_, number) => places.get(keyOf({ producer, number })));
       const seen = numbers.filter((place) => place !== undefined);

@@ -23,7 +23,7 @@ describe('a queue', () => {
   );
 
   test(
-    'delivers an item to no other client while it is held, and at its old place when it is given back',
+    'delivers an item to no other client while it is held, and at its old place when it is released',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.putAll(['a', 'b', 'c']);
@@ -80,7 +80,7 @@ describe('a queue', () => {
   );
 
   test(
-    'gives back items at the end of the scope and of the session',
+    'releases items at the end of the scope and of the session',
     withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -144,7 +144,7 @@ describe('a queue', () => {
   );
 
   test(
-    'can be iterated, which gives back items that are not done',
+    'can be iterated, which releases items that are not done',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.putAll(['a', 'b']);

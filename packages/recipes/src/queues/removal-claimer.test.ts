@@ -7,7 +7,7 @@ import { Queue } from './queue.ts';
 
 describe('an item without a lease', () => {
   test(
-    'is given back to a queue that was deleted when it was empty',
+    'returns to a queue that was deleted when it was empty',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
       await queue.put('a');
@@ -97,7 +97,7 @@ describe('an item without a lease', () => {
   );
 
   test(
-    'is given back when there is a quorum again, after a loop ended on a server without one',
+    'is released when there is a quorum again, after a loop ended on a server without one',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
       await queue.put('a');
@@ -118,14 +118,14 @@ describe('an item without a lease', () => {
   );
 
   test(
-    'can be given back again when the service has refused it the first time',
+    'can be released again when the service has refused it the first time',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
       await queue.put('a');
       const item = await queue.take();
       await client.setAcl('/jobs', [{ perms: ALL & ~CREATE, scheme: 'world', id: 'anyone' }]);
       await expect(item.release()).rejects.toMatchObject({ cause: { code: 'NOAUTH' } });
-      await expect(item.done()).rejects.toThrow('given back');
+      await expect(item.done()).rejects.toThrow('released');
       await client.setAcl('/jobs', [{ perms: ALL, scheme: 'world', id: 'anyone' }]);
       await Promise.all([item.release(), item.release()]);
       expect(await drain(queue)).toEqual(['a']);

@@ -92,14 +92,14 @@ class RemovedClaim implements Claim {
 
   async done(): Promise<void> {
     if (this.#isDone) return;
-    if (!this.isHeld) throw new NotHeldError(this.path, this.token, 'it was given back');
+    if (!this.isHeld) throw new NotHeldError(this.path, this.token, 'it was released');
     this.#isDone = true;
     this.#end.abort(new NotHeldError(this.path, this.token, 'it is done'));
   }
 
   async release(options: CallOptions): Promise<void> {
     if (this.#isDone) return;
-    if (this.isHeld) this.#end.abort(new NotHeldError(this.path, this.token, 'it was given back'));
+    if (this.isHeld) this.#end.abort(new NotHeldError(this.path, this.token, 'it was released'));
     // It is nowhere until then, so it continues after the caller's deadline.
     this.#returning ??= this.#settle(this.#putBack());
     const about = { operation: 'QueueItem.release', path: this.path };

@@ -20,7 +20,7 @@ export function checkBeliefs(books: Books, isAllDone: boolean): void {
   expect(books.put.size).toBeGreaterThan(0);
 }
 
-/** A put item was created once; without leases it may be recreated, by a client that gives it back. */
+/** A put item was created once; without leases it may be recreated, by a client that releases it. */
 export function checkPuts(books: Books, { items }: QueueHistory, hasLeases: boolean): void {
   const lives = new Map<string, ItemHistory[]>();
   for (const item of items.toSorted((a, b) => a.fromZxid - b.fromZxid)) {
@@ -70,7 +70,7 @@ export function checkLosses(books: Books, { items }: QueueHistory, lost: LostSes
   for (const key of books.put) {
     if (books.done.has(key) || books.doubtfulDones.has(key)) continue;
     const own = items.filter(({ job }) => keyOf(job) === key);
-    // The client that had it when the others found the queue empty has given it back.
+    // The client that had it when the others found the queue empty has released it.
     if (own.some(({ enderId }) => enderId === null)) continue;
     const isExcused = own.some(({ enderId }) => lost.zxidOf(enderId!) < Number.POSITIVE_INFINITY);
     expect(isExcused, `${key} was put, and is lost although the session of no holder was`).toBe(true);

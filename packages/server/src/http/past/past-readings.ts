@@ -23,7 +23,7 @@ type AnswerTo<Q extends PastQuestion> = Extract<PastAnswer, { readonly kind: Q['
  * The past of the server that this is in, read from its own files: for its console.
  *
  * Each reading is a thread, so it costs neither the thread of the service nor that of the HTTP ports a turn, and its memory is
- * given back with it. There is one at a time; what has been read of a tree stays in its thread until the tree is closed.
+ * released with it. There is one at a time; what has been read of a tree stays in its thread until the tree is closed.
  */
 export class PastReadings implements PastTrees {
   readonly #source: PastSource;

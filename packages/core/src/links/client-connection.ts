@@ -158,7 +158,7 @@ export class ClientConnection implements Client, StreamEvents {
   #advance(): void {
     if (!this.isOpen) return;
     if (this.#answer !== null) {
-      this.#sendTo(this.#answer);
+      this.#sendAnswer(this.#answer);
       return;
     }
     this.#host.pipeline.answerWaiting(this);
@@ -325,11 +325,11 @@ export class ClientConnection implements Client, StreamEvents {
     this.#input.pause();
     this.#closeReason = `it asked "${asked.word}"`;
     this.#answer = new WordAnswer(this.#host.fourLetterWords.answer(asked.word, asked.argument));
-    this.#sendTo(this.#answer);
+    this.#sendAnswer(this.#answer);
     return true;
   }
 
-  #sendTo(answer: WordAnswer): void {
+  #sendAnswer(answer: WordAnswer): void {
     this.#waitsSinceMs = this.#host.turn.nowMs();
     if (!answer.sendTo(this)) return;
     this.#host.stats.packetsSent++;

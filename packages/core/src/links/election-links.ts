@@ -215,8 +215,8 @@ export class ElectionLinks implements ElectionStreamOwner {
     return this.#options.listensOnAllIps === true ? onePerPort(endpoints) : endpoints;
   }
 
-  #deliver(deliver: () => void): void {
-    if (!this.#isStopped) deliver();
+  #deliver(event: () => void): void {
+    if (!this.#isStopped) event();
   }
 
   #peer(id: number): ElectionPeer {

@@ -69,7 +69,7 @@ describe('a snapshot', () => {
       expect(pair.atLeader.slice(0, 3)).toEqual(['progress', 'progress', 'room']);
       expect(zxidsOf(pair.packetsAtLearner.slice(0, 2))).toEqual([makeZxid(1, 1), zxid]);
 
-      const at = pair.atLearner.findIndex((calls) => typeof calls === 'object' && 'database' in calls);
+      const at = pair.atLearner.findIndex((event) => typeof event === 'object' && 'database' in event);
       expect(at).toBe(2);
       const received = pair.atLearner[at] as { database: Database };
       expect(received.database.lastZxid).toBe(zxid);

@@ -282,7 +282,7 @@ export class ElectionEnsemble {
     while (this.#pendingEvents.length > 0) {
       const pendingEvents = this.#pendingEvents;
       this.#pendingEvents = [];
-      for (const flushEvents of pendingEvents) flushEvents();
+      for (const event of pendingEvents) event();
     }
     this.#events.onStep?.();
   }

@@ -75,14 +75,14 @@ export class LinkPair {
   }
 
   get packetsAtLearner(): readonly LeaderPacket[] {
-    return this.atLearner.flatMap((calls) =>
-      typeof calls === 'object' && 'packet' in calls ? [calls.packet as LeaderPacket] : [],
+    return this.atLearner.flatMap((event) =>
+      typeof event === 'object' && 'packet' in event ? [event.packet as LeaderPacket] : [],
     );
   }
 
   get packetsAtLeader(): readonly LearnerPacket[] {
-    return this.atLeader.flatMap((calls) =>
-      typeof calls === 'object' && 'packet' in calls ? [calls.packet as LearnerPacket] : [],
+    return this.atLeader.flatMap((event) =>
+      typeof event === 'object' && 'packet' in event ? [event.packet as LearnerPacket] : [],
     );
   }
 }

@@ -66,7 +66,7 @@ class Checker {
     );
     expect(rolled.length).toBeGreaterThanOrEqual(reported.size);
     expect(rolled.length).toBeLessThanOrEqual(reported.size + this.doubtfulRollbacks);
-    for (const observations of this.observations) this.#checkObservation(observations, history, values);
+    for (const observation of this.observations) this.#checkObservation(observation, history, values);
     for (const [i, state] of history.entries()) expectKept(tree, state, i, values);
     for (const versions of this.observed) {
       for (const { value, version } of versions) expect(value, `observed version ${version}`).toEqual(values[version]);

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { env, pid } from 'node:process';
 import { fileURLToPath } from 'node:url';
 
 /**
@@ -6,9 +7,14 @@ import { fileURLToPath } from 'node:url';
  * new clone nothing is built yet, so modules that need the packages are imported afterwards.
  */
 export default async function build(): Promise<void> {
+  // Each project of a run calls it.
+  if (env[BUILT_BY] === String(pid)) return;
   const root = fileURLToPath(new URL('..', import.meta.url));
   const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, encoding: 'utf8' });
   if (status !== 0) throw new Error(`the packages do not build, so nothing can be started:\n${stdout}${stderr}`);
   const { archiveApache } = await import('./harness/archive.ts');
   await archiveApache();
+  env[BUILT_BY] = String(pid);
 }
+
+const BUILT_BY = 'TESTS_BUILT_BY';

@@ -36,7 +36,9 @@ for (const version of chosen.length === 0 ? VERSIONS : chosen) {
   // Processes started by tests use the same version.
   const env = { ...process.env, PATH: `${dirname(node)}:${process.env.PATH}` };
   const started = Date.now();
-  const chosenTests = isAll ? ['--project', 'sources', '--project', 'processes'] : ['--project', 'sources', ...files];
+  const chosenTests = isAll
+    ? ['--project', 'sources', '--project', 'packages', '--project', 'processes']
+    : ['--project', 'sources', '--project', 'packages', ...files];
   const args = ['node_modules/vitest/vitest.mjs', 'run', '--reporter', 'dot', ...chosenTests];
   const { status, stdout } = spawnSync(node, args, {
     cwd: ROOT,

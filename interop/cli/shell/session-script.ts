@@ -163,7 +163,7 @@ export const SESSION_SCRIPT: readonly ScriptLine[] = [
   { line: 'ls -o json .', prints: '[\n  {"path":"/a/b","name":"b"}\n]\n' },
   { line: 'getACL /a', fails: /Command not found: getACL \(did you mean getAcl\?/ },
   { line: 'ls --unknown', fails: /unknown option '--unknown'/ },
-  { line: 'help getAcl', prints: /^Tell who may do what with a znode\.\n\nUsage: getAcl \[options\] <path>\n/ },
+  { line: 'help getAcl', prints: /^Show who may do what with a znode\.\n\nUsage: getAcl \[options\] <path>\n/ },
   { line: 'help', prints: /\n {2}removewatches +take watches off a znode\n/ },
   // A new session has neither the ephemeral znodes nor the watches of the first.
   { line: 'create -e /mine', prints: 'Created /mine\n' },

@@ -29,7 +29,7 @@ export const INPUTS = [
   'history reply',
   'history rearmed',
   'history event',
-  'history told',
+  'history notified',
   'history refused',
   'history stir',
   'create succeeded',

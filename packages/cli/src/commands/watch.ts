@@ -19,7 +19,7 @@ interface Options {
 export const watch: DefineCommand = (command, host) => {
   command
     .description(
-      'Tell changes as they come, with what they did to the data, until Ctrl-C. Where a lost connection may have hidden ' +
+      'Print changes as they happen, with what they did to the data, until Ctrl-C. Where a lost connection may have hidden ' +
         'some, that is reported, and what a comparison finds.',
     )
     .argument('<path>', 'the znode; it need not be there yet')

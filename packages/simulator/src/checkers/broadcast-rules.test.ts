@@ -49,10 +49,7 @@ describe('the rules of broadcast', () => {
     ['E8, Z9: before a quorum has it', [1], ['E8', 'Z9']],
   ] as const)('an INFORM %s', (_what, holders, broken) => {
     const script = serving();
-    script.role(4, 'observing', 3);
-    script.greet(4, 3);
-    script.promise(4, 3, 1);
-    script.synchronize(4, 3, 1);
+    script.observe(4, 3, 1);
     script.upToDate(4, 3);
     const txn = script.nextTxn(3);
     for (const follower of holders) {
@@ -200,10 +197,7 @@ describe('the rules of broadcast', () => {
 
   it('E8: a leader counts an observer for a proposal', () => {
     const script = serving([1]);
-    script.role(4, 'observing', 3);
-    script.greet(4, 3);
-    script.promise(4, 3, 1);
-    script.synchronize(4, 3, 1);
+    script.observe(4, 3, 1);
     const txn = script.nextTxn(3);
     script.spread(3, [4], txn);
     script.committed(3, txn.zxid);

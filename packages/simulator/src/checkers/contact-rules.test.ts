@@ -72,10 +72,7 @@ describe('L4', () => {
 
   it('an observer does not count for a quorum', () => {
     const script = serving();
-    script.role(4, 'observing', 3);
-    script.greet(4, 3);
-    script.promise(4, 3, 1);
-    script.synchronize(4, 3, 1);
+    script.observe(4, 3, 1);
     script.upToDate(4, 3);
     script.nowMs = 1600;
     script.ping(3, 4);

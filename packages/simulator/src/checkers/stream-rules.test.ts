@@ -129,10 +129,7 @@ describe('the rules of the stream to a learner', () => {
 
   it('an INFORM may come between NEWLEADER and UPTODATE', () => {
     const script = serving();
-    script.role(4, 'observing', 3);
-    script.greet(4, 3);
-    script.promise(4, 3, 1);
-    script.synchronize(4, 3, 1);
+    script.observe(4, 3, 1);
     const txn = script.write();
     script.down(3, 4, makeProposal(PacketType.inform, txn.entry), bodyHash(txn.payload));
     script.upToDate(4, 3);

@@ -277,6 +277,14 @@ export class EnsembleScript {
     this.establish(learner, epoch);
   }
 
+  /** Joins as an observer and is synchronized; `upToDate` lets it serve. */
+  observe(observer: number, leader: number, epoch: number): void {
+    this.role(observer, 'observing', leader);
+    this.greet(observer, leader);
+    this.promise(observer, leader, epoch);
+    this.synchronize(observer, leader, epoch);
+  }
+
   /** The leader has been elected: it and the followers go through all of discovery and synchronization. */
   begin(leader: number, epoch: number, followers: readonly number[]): void {
     this.discover(leader, epoch, followers);

@@ -98,8 +98,8 @@ test('each change has a line in the audit log, with the user and the result', as
   const done = await changeAll(server);
   const lines = (): string[] => server.output.split('\n').filter((line) => OPERATIONS.test(line));
   await expect.poll(() => lines().length).toBeGreaterThanOrEqual(done.length);
-  const reply = lines().map((line) => line.replace(/^[-\d]+ [\d:.]+ (?:INFO |ERROR) (?:session=0x[0-9a-f]+\t)?/, ''));
-  expect(reply).toEqual(
+  const audited = lines().map((line) => line.replace(/^[-\d]+ [\d:.]+ (?:INFO |ERROR) (?:session=0x[0-9a-f]+\t)?/, ''));
+  expect(audited).toEqual(
     done.map(([operation, user, result]) => {
       return `${user === '' ? '' : `user=${user}\t`}ip=127.0.0.1\toperation=${operation}\tresult=${result}`;
     }),

@@ -5,10 +5,10 @@ import { WaitingRevalidations } from './waiting-revalidations.ts';
 const zxid = (counter: number): Zxid => makeZxid(1, counter);
 
 /** The answers sent when learners have been sent everything up to these zxids. */
-function answersOf(waiting: WaitingRevalidations, replies: Readonly<Record<number, number>>): string[] {
+function answersOf(waiting: WaitingRevalidations, sentUpTo: Readonly<Record<number, number>>): string[] {
   const answers: string[] = [];
   waiting.answer(
-    (link, upTo) => upTo <= zxid(replies[link] ?? 0),
+    (link, upTo) => upTo <= zxid(sentUpTo[link] ?? 0),
     (link, sessionId) => answers.push(`${sessionId} at ${link}`),
   );
   return answers;

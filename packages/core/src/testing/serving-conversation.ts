@@ -59,7 +59,7 @@ interface Visit {
   /** The session that its client wants, or null for a new one. */
   readonly wanted: bigint | null;
   /** Number of replies when the client moved to another server; it does not see later ones. */
-  seenZxid: number | null;
+  seenReplies: number | null;
 }
 
 export class Conversation {
@@ -79,7 +79,7 @@ export class Conversation {
   /** A new client of a server: 0 is the leader. */
   arrive(server: number): void {
     const client = new PipelineClient(this.#pipelineOf(server)).create(4000);
-    this.visits.push({ client, server, wanted: null, asked: [], seenZxid: null });
+    this.visits.push({ client, server, wanted: null, asked: [], seenReplies: null });
   }
 
   /** The client of a session moves to another server, or reconnects to the same one. */
@@ -88,20 +88,20 @@ export class Conversation {
     if (session === null) return;
     for (const visit of this.visits) {
       const id = visit.client.session?.id ?? visit.wanted;
-      if (id === session.id) visit.seenZxid ??= visit.client.replies.length;
+      if (id === session.id) visit.seenReplies ??= visit.client.replies.length;
     }
     const client = new PipelineClient(this.#pipelineOf(server));
     const decision = this.#servingOf(server).sessions.resume(session.id, session.timeoutMs, this.nowMs);
     if (decision.kind === 'revalidate') decision.revalidations.ask(client, session.id, decision.timeoutMs, this.nowMs);
     else if (decision.kind === 'resume') client.onSessionResumed(decision.session);
     else return;
-    this.visits.push({ client, server, wanted: session.id, asked: [], seenZxid: null });
+    this.visits.push({ client, server, wanted: session.id, asked: [], seenReplies: null });
   }
 
   send(pick: number, template: Request): void {
     // A client that has moved sends nothing more on its old connection; what it sent before is still in flight.
     const open = this.visits.filter(
-      ({ client, seenZxid }) => client.isOpen && client.session !== null && seenZxid === null,
+      ({ client, seenReplies }) => client.isOpen && client.session !== null && seenReplies === null,
     );
     // Usually the newest: their requests can be mistaken for those of their session elsewhere.
     const visit = open.at(-1 - (pick % 3)) ?? open[0];
@@ -253,10 +253,10 @@ export class Conversation {
   /**
    * Replies are in the order of the requests and of the zxids, and the reply to a write is the result of that write.
    */
-  #checkReplies({ client, asked, seenZxid }: Visit): void {
-    const replies = client.replies.slice(0, seenZxid ?? undefined);
+  #checkReplies({ client, asked, seenReplies }: Visit): void {
+    const replies = client.replies.slice(0, seenReplies ?? undefined);
     expect(replies.map(({ xid }) => xid)).toEqual(asked.slice(0, replies.length).map(({ xid }) => xid));
-    if (client.isOpen && seenZxid === null) expect(replies.length).toBe(asked.length);
+    if (client.isOpen && seenReplies === null) expect(replies.length).toBe(asked.length);
     let last = 0;
     replies.forEach(({ xid, zxid, error }, i) => {
       expect(zxid).toBeGreaterThanOrEqual(last);

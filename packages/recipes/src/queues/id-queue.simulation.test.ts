@@ -40,12 +40,10 @@ test.each(seeds(4))(
         await fleet.world.sleep(random.between(0, 500));
         const id = random.pick(IDS);
         const { committedZxid: sinceZxid } = fleet;
-        const reported = <T>(value: T): Answer<T> => ({ id, sinceZxid, untilZxid: fleet.committedZxid, value });
-        if (random.chance(0.5)) found.push(reported(await queue.has(id)));
+        const answer = <T>(value: T): Answer<T> => ({ id, sinceZxid, untilZxid: fleet.committedZxid, value });
+        if (random.chance(0.5)) found.push(answer(await queue.has(id)));
         try {
-          removed.push(
-            reported(await queue.remove(id, random.chance(0.2) ? { timeoutMs: random.between(1, 100) } : {})),
-          );
+          removed.push(answer(await queue.remove(id, random.chance(0.2) ? { timeoutMs: random.between(1, 100) } : {})));
         } catch (error) {
           doubtful.add(id);
           throw error;
@@ -70,10 +68,10 @@ test.each(seeds(4))(
       const items = withId(id, history.items).length;
       const countOf = (jobs: Iterable<string>): number => [...jobs].filter((key) => idOf(jobOf(key)) === id).length;
       const removals = removed.filter((answer) => answer.id === id).reduce((sum, { value }) => sum + value, 0);
-      const reported = countOf(books.done.keys()) + removals;
-      expect(reported, `${id} is done or removed once`).toBeLessThanOrEqual(items);
+      const completed = countOf(books.done.keys()) + removals;
+      expect(completed, `${id} is done or removed once`).toBeLessThanOrEqual(items);
       if (doubtful.has(id)) continue;
-      expect(reported + countOf(books.doubtfulDones), `none of ${id} is lost`).toBeGreaterThanOrEqual(items);
+      expect(completed + countOf(books.doubtfulDones), `none of ${id} is lost`).toBeGreaterThanOrEqual(items);
     }
   },
   testTimeoutMs(1),

@@ -38,10 +38,7 @@ const LONG_SOURCES = [
 ];
 /** Two more than there are processors: three of ten seconds of these tests are waits. In a group of their own, as vitest wants it then. */
 const LONG_WORKERS = { maxWorkers: availableParallelism() + 2, sequence: { groupOrder: 1 } } as const;
-/**
- * What spends its time in other packages: it loads them as they were built. From sources, where vite wraps each import,
- * it takes a quarter more processor time.
- */
+/** Tests that spend their time in other packages, which they load as they were built. */
 const FROM_PACKAGES = ['packages/{simulator,recipes}/src/**/*.test.ts', 'packages/recipes/campaign/*.test.ts'];
 /** Builds first. Node.js itself loads the packages then: a simulation takes a fifth less processor time than from sources. */
 const FROM_BUILD = {

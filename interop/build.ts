@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
  * new clone nothing is built yet, so modules that need the packages are imported afterwards.
  */
 export default async function build(): Promise<void> {
-  // Each project of a run calls it.
+  // Each project of a run calls it; only the first has something to build.
   if (env[BUILT_BY] === String(pid)) return;
   const root = fileURLToPath(new URL('..', import.meta.url));
   const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, encoding: 'utf8' });

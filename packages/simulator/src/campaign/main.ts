@@ -16,7 +16,7 @@ const USAGE = `npm run simulate:campaign -- [options]
   --minutes N         virtual minutes of faults for each seed; default 1
   --workers N         processes; default: as many as there are processors
   --failures N        stop after so many seeds that violated an invariant; default 10
-  --pairs             two traits in each world; ${10 * PAIRS.length} seeds in a row run each pair in all ensembles
+  --pairs             a pair of traits in each world; ${10 * PAIRS.length} seeds in a row run every pair in all ensembles
   --summary FILE      write the table there too
   --help
 

@@ -6,7 +6,13 @@ import { applyHunk, type Mutation, type MutationTest } from './mutation.ts';
 
 /** What the simulator is made of, and the recipes. */
 const PACKAGES = ['protocol', 'core', 'client', 'simulator', 'recipes'];
-const FILES = ['package.json', 'tsconfig.base.json', 'vitest.config.ts'];
+const FILES = ['package.json', 'tsconfig.base.json'];
+/** Of vitest: tests load the sources of all packages, so that nothing has to be built for them. */
+const TESTS_FROM_SOURCES = {
+  resolve: { conditions: ['source'] },
+  ssr: { resolve: { conditions: ['source'], externalConditions: ['source'] } },
+  test: { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 120_000 } }, isolate: false },
+};
 const SIMULATOR = 'packages/simulator/dist/main.js';
 const BUILD_MAX_MS = 300_000;
 const TEST_MAX_MS = 180_000;
@@ -60,6 +66,7 @@ export class Workshop {
       });
     }
     for (const name of FILES) cpSync(join(source, name), join(this.root, name));
+    writeFileSync(join(this.root, 'vitest.config.mjs'), `export default ${JSON.stringify(TESTS_FROM_SOURCES)};\n`);
     const base = join(this.root, 'tsconfig.base.json');
     // A rule that is taken out leaves behind what it was made of.
     writeFileSync(base, readFileSync(base, 'utf8').replaceAll(/("noUnused\w+"): true/g, '$1: false'));
@@ -133,13 +140,9 @@ export class Workshop {
   ): Promise<readonly number[] | 'late'> {
     const vitest = join(this.root, 'node_modules/vitest/vitest.mjs');
     const file = `packages/recipes/src/${recipe}.simulation.test.ts`;
-    const { output, isLate } = await this.#run(
-      [vitest, 'run', '--project', 'sources', '--bail', '1', file],
-      timeoutMs,
-      {
-        SEEDS: `${seeds.first}..${seeds.last}`,
-      },
-    );
+    const { output, isLate } = await this.#run([vitest, 'run', '--bail', '1', file], timeoutMs, {
+      SEEDS: `${seeds.first}..${seeds.last}`,
+    });
     const failed = [...output.replaceAll(ESCAPES, '').matchAll(/FAIL .*\(seed (\d+)\)/g)].map(([, seed]) =>
       Number(seed),
     );
@@ -154,7 +157,7 @@ export class Workshop {
   async test({ file, title }: MutationTest): Promise<TestResult> {
     const vitest = join(this.root, 'node_modules/vitest/vitest.mjs');
     const filter = title === null ? [] : ['-t', title.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')];
-    const args = [vitest, 'run', '--project', 'sources', file, ...filter];
+    const args = [vitest, 'run', file, ...filter];
     const { code, output, isLate } = await this.#run(args, TEST_MAX_MS);
     if (isLate) return 'late';
     const result = resultOf(output.replaceAll(ESCAPES, ''), code === 0);
@@ -167,7 +170,7 @@ export class Workshop {
   /** @returns how many tests of these files fail */
   async countFailures(files: readonly string[]): Promise<number> {
     const vitest = join(this.root, 'node_modules/vitest/vitest.mjs');
-    const { output } = await this.#run([vitest, 'run', '--project', 'sources', ...files], TEST_MAX_MS);
+    const { output } = await this.#run([vitest, 'run', ...files], TEST_MAX_MS);
     const plain = output.replaceAll(ESCAPES, '');
     if (!/Tests .*\d+ (passed|failed)/.test(plain))
       throw new Error(`no tests have run: ${files.join(', ')}\n${output}`);

@@ -71,7 +71,7 @@ const history = fc.record({
   lastZxids: fc.array(fc.nat(3), { minLength: 8, maxLength: 8 }),
   delayMaxMs: fc.constantFrom(1, 5, 50, 400),
   seed: fc.nat(),
-  faults: fc.array(fault, { maxLength: 30 }),
+  faults: fc.array(fault, { maxLength: 30, size: 'max' }),
   /** With three voters: two of them never reach each other again. */
   isChain: fc.boolean(),
   /** Followers cannot reach one server until the end, if the others are a quorum. */

@@ -20,7 +20,7 @@ it('after any faults, every two servers end up with one connection, which carrie
       start,
       fc.constantFrom(0, 5, 300),
       fc.constantFrom(0, 1),
-      fc.array(fault, { maxLength: 12 }),
+      fc.array(fault, { maxLength: 12, size: 'max' }),
       (seed, ids, several, startMs, delayMaxMs, announces, faults) => {
         const membership = makeMembership(
           [...ids].sort((a, b) => a - b),

@@ -9,7 +9,7 @@ it('returns what was written, in order, and counts what is left', () => {
     fc.record({ kind: fc.constant('move' as const), bytes: fc.integer({ min: 1, max: 300_000 }) }),
   );
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 30, size: 'max' }), (steps) => {
       const backlog = new PacketBacklog();
       const written: number[] = [];
       const moved = new JuteWriter();

@@ -55,13 +55,13 @@ describe('a packet of a learner', () => {
   it('with a request of maximum length from a client with the maximum of identities is accepted', () => {
     const identity = fc.record({
       scheme: fc.constantFrom('digest', 'ip'),
-      id: fc.string({ unit: 'binary', maxLength: 300 }),
+      id: fc.string({ unit: 'binary', maxLength: 300, size: 'max' }),
     });
     fc.assert(
       fc.property(
         frameBytesMax,
         extraBytesMax,
-        fc.array(identity, { maxLength: 2 * IDENTITIES_MAX }),
+        fc.array(identity, { maxLength: 2 * IDENTITIES_MAX, size: 'max' }),
         (frame, extra, ids) => {
           let authInfo: readonly Identity[] = [{ scheme: 'ip', id: '0000:0000:0000:0000:0000:ffff:255.255.255.255' }];
           for (const id of ids) authInfo = addIdentities(authInfo, [id], frame) ?? authInfo;

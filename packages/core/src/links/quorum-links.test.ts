@@ -14,7 +14,7 @@ import type { LinkHost } from './link-host.ts';
 it('every packet arrives unchanged and in order, in pieces of any size', () => {
   const leaderPackets = fc.array(
     anyLeaderPacket.filter(({ type }) => type !== PacketType.snap),
-    { maxLength: 15 },
+    { maxLength: 15, size: 'max' },
   );
   fc.assert(
     fc.property(
@@ -22,7 +22,7 @@ it('every packet arrives unchanged and in order, in pieces of any size', () => {
       fc.constantFrom(1, 7, 60, 10_000),
       fc.constantFrom(1, 100, 100_000),
       leaderPackets,
-      fc.array(anyLearnerPacket, { maxLength: 15 }),
+      fc.array(anyLearnerPacket, { maxLength: 15, size: 'max' }),
       (seed, chunkBytesMax, windowBytes, toLearner, toLeader) => {
         const pair = new LinkPair(seed, { chunkBytesMax, windowBytes });
         for (const [i, packet] of toLearner.entries()) {
@@ -218,8 +218,10 @@ describe('invalid bytes', () => {
   it('are decoded as packets or end the link, at either end', () => {
     const int = fc.constantFrom(0, 0, 1, 2, 5, 11, 15, 17, 19, 20, 44, -1, -2, 2 ** 31 - 1);
     const bytes = fc.oneof(
-      fc.uint8Array({ maxLength: 300 }),
-      fc.array(int, { maxLength: 60 }).map((ints) => bytesOf((b) => ints.reduce((list, value) => list.int(value), b))),
+      fc.uint8Array({ maxLength: 300, size: 'max' }),
+      fc
+        .array(int, { maxLength: 60, size: 'max' })
+        .map((ints) => bytesOf((b) => ints.reduce((list, value) => list.int(value), b))),
     );
     const ends = (link: (stream: StubStream, host: LinkHost, calls: string[]) => StreamEvents) =>
       fc.assert(

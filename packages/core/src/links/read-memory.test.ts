@@ -66,7 +66,7 @@ describe('the memory of a link to the leader', () => {
     );
     fc.assert(
       fc.property(
-        fc.array(size, { minLength: 20, maxLength: 50 }),
+        fc.array(size, { minLength: 20, maxLength: 50, size: 'max' }),
         fc.nat(15),
         fc.constantFrom(3_000, 50_000),
         (sizes, behind, chunkBytesMax) => void send(sizes, behind, chunkBytesMax),

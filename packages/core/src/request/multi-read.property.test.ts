@@ -102,7 +102,7 @@ describe('a multiRead', () => {
   test('in slices returns the same as at once, regardless of changes meanwhile', () => {
     let slices = 0;
     fc.assert(
-      fc.property(ops, fc.array(changes, { maxLength: 12 }), (pattern, script) => {
+      fc.property(ops, fc.array(changes, { maxLength: 12, size: 'max' }), (pattern, script) => {
         const bench = new Bench();
         const all = repeated(pattern);
         const atOnce = bench.read(all);

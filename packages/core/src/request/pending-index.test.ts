@@ -14,6 +14,7 @@ describe('PendingIndex', () => {
     const paths = fc.integer({ min: 0, max: 60 }).map((n) => `/${'p'.repeat(n % 7)}${n}`);
     const steps = fc.array(fc.record({ path: paths, kind: fc.constantFrom('set', 'delete', 'deleteOther') }), {
       maxLength: 300,
+      size: 'max',
     });
     fc.assert(
       fc.property(steps, (script) => {

@@ -283,7 +283,7 @@ const steps = fc.array(
     },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('close' as const), session: sessions }) },
   ),
-  { maxLength: 60 },
+  { maxLength: 60, size: 'max' },
 );
 
 describe('PendingTree', () => {

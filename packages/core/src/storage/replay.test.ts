@@ -57,13 +57,13 @@ describe('the replay of a log', () => {
     const name = fc.constantFrom('a', 'b', 'ü', 'zookeeper', 'zookeeperish', 'quota', 'zookeeper_limits');
     const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => `/${names.join('/')}`);
     const options = fc.record({
-      data: fc.option(fc.uint8Array({ maxLength: 100 })),
+      data: fc.option(fc.uint8Array({ maxLength: 100, size: 'max' })),
       acl: fc.constantFrom(OPEN_ACL, OPEN_ACL, READ_ACL),
       isEphemeral: fc.nat(5).map((n) => n === 0),
       parentCversion: fc.integer({ min: -1, max: 6 }),
     });
     fc.assert(
-      fc.property(fc.array(fc.tuple(path, options), { maxLength: 40 }), (creates) => {
+      fc.property(fc.array(fc.tuple(path, options), { maxLength: 40, size: 'max' }), (creates) => {
         const replayed = new Database(TREE_OPTIONS, NO_TRACE);
         const applied = new Database(TREE_OPTIONS, NO_TRACE);
         const replay = new Replay(replayed, null, NO_TRACE);

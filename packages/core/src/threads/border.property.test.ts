@@ -299,7 +299,7 @@ function play(capacity: number, actions: readonly Action[]): Border {
 describe('the border between sockets and core', () => {
   test.each([512, 1024, 16_384])('loses nothing, in rings of %i bytes', (capacity) => {
     fc.assert(
-      fc.property(fc.array(action, { maxLength: 120 }), (actions) => {
+      fc.property(fc.array(action, { maxLength: 120, size: 'max' }), (actions) => {
         const border = play(capacity, actions);
         for (const socket of border.opened) socket.give(1_000_000);
         border.settle();

@@ -5,7 +5,10 @@ import { ByteArena, copyBytes, PAGE_BYTES } from './byte-arena.ts';
 describe('a byte arena', () => {
   it('allocates blocks that never overlap, in any order of allocating and freeing', () => {
     const sizes = fc.oneof(fc.integer({ min: 1, max: 600 }), fc.integer({ min: 1, max: 20_000 }), fc.constant(100_000));
-    const steps = fc.array(fc.record({ bytes: sizes, frees: fc.boolean(), which: fc.nat() }), { maxLength: 400 });
+    const steps = fc.array(fc.record({ bytes: sizes, frees: fc.boolean(), which: fc.nat() }), {
+      maxLength: 400,
+      size: 'max',
+    });
     fc.assert(
       fc.property(steps, (list) => {
         const arena = new ByteArena();

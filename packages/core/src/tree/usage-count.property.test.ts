@@ -57,8 +57,8 @@ class Bench {
 test('usage counted in steps is that at the time of the last step', () => {
   fc.assert(
     fc.property(
-      fc.array(change, { maxLength: 60 }),
-      fc.array(fc.oneof(change, step), { maxLength: 80 }),
+      fc.array(change, { maxLength: 60, size: 'max' }),
+      fc.array(fc.oneof(change, step), { maxLength: 80, size: 'max' }),
       fc.constantFrom('/a', '/a/b'),
       (before, during, top) => {
         const bench = new Bench();

@@ -18,6 +18,7 @@ const changes = fc.record({
 });
 const steps = fc.array(fc.oneof(changes, fc.record({ kind: fc.constant('step' as const), count: fc.nat(2) })), {
   maxLength: 80,
+  size: 'max',
 });
 
 class Bench {
@@ -73,7 +74,7 @@ function namesIn({ pieces }: JuteChunks): string[] {
 test('names and counts are those at the start of a walk, whatever is created and deleted meanwhile', () => {
   fc.assert(
     fc.property(
-      fc.array(changes, { maxLength: 60 }),
+      fc.array(changes, { maxLength: 60, size: 'max' }),
       steps,
       fc.constantFrom('', '/a', '/ä/b'),
       (before, during, prefix) => {

@@ -17,7 +17,7 @@ const steps = fc.array(
     fc.record({ kind: fc.constant('leave' as const), watcher }),
     fc.record({ kind: fc.constant('sweep' as const), count: fc.nat(3) }),
   ),
-  { maxLength: 60 },
+  { maxLength: 60, size: 'max' },
 );
 
 /** Path, watcher, modes. */

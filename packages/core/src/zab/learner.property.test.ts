@@ -33,6 +33,7 @@ const story = fc.record({
   /** Whose turn it is: the leader's or one of the disk's. */
   turns: fc.array(fc.record({ who: fc.constantFrom('leader', 'leader', 'log', 'epoch', 'change'), count: fc.nat(3) }), {
     maxLength: 120,
+    size: 'max',
   }),
   /** The turn at which the link breaks and the power fails; beyond the turns, never. */
   cutAt: fc.nat(200),

@@ -27,7 +27,11 @@ describe('the memory of payloads', () => {
   test('keeps each payload unchanged until its txn is dropped, for all lengths', () => {
     const size = fc.oneof(fc.nat(300), fc.nat(60_000), fc.constant(300_000));
     fc.assert(
-      fc.property(fc.array(size, { minLength: 1, maxLength: 40 }), fc.nat(6), (sizes, kept) => void write(sizes, kept)),
+      fc.property(
+        fc.array(size, { minLength: 1, maxLength: 40, size: 'max' }),
+        fc.nat(6),
+        (sizes, kept) => void write(sizes, kept),
+      ),
       { numRuns: 40 },
     );
   });

@@ -66,7 +66,8 @@ describe('the watermark of a quorum', () => {
       new Electorate(groups),
       new Electorate(groups, makeQuorum({ voters: [2, 6, 7] })),
     ];
-    const events = fc.array(fc.record({ id: fc.integer({ min: 1, max: 8 }), value: fc.integer({ min: -1, max: 9 }) }));
+    const event = fc.record({ id: fc.integer({ min: 1, max: 8 }), value: fc.integer({ min: -1, max: 9 }) });
+    const events = fc.array(event, { maxLength: 60, size: 'max' });
     fc.assert(
       fc.property(fc.constantFrom(...electorates), events, (electorate, list) => {
         const watermark = new QuorumWatermark(electorate);

@@ -29,6 +29,7 @@ test('all bytes leave in order, and no frame begins inside of a piece behind whi
   const lengths = fc.array(fc.oneof(fc.nat(20), fc.integer({ min: PIECE_BYTES - 10, max: PIECE_BYTES + 10 })), {
     minLength: 1,
     maxLength: 12,
+    size: 'max',
   });
   const cuts = fc.infiniteStream(
     fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 2 * PIECE_BYTES })),

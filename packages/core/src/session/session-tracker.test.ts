@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Session } from './session.ts';
 import { SessionTracker } from './session-tracker.ts';
@@ -134,5 +135,62 @@ describe('SessionTracker', () => {
       { at: 6000, ids: [3n] },
       { at: 7000, ids: [2n] },
     ]);
+  });
+
+  it('keeps the sessions of the tick to which it postpones others', () => {
+    const tracker = new SessionTracker(TICK_MS, 0);
+    tracker.add(new Session(1n, 3000), 0);
+    tracker.add(new Session(2n, 5500), 0);
+    for (const at of [1000, 2000, 3000]) tracker.onTick(at);
+    tracker.onTick(4600);
+    expect(ticked(tracker, 4700, 9000)).toEqual([{ at: 6000, ids: [2n, 1n] }]);
+  });
+
+  it('expires every session once, and none before its timeout, whatever the pauses of the process', () => {
+    const step = fc.oneof(
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant('tick'), ms: fc.constantFrom(300, 1000, 1400) }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('tick'), ms: fc.integer({ min: 1501, max: 5000 }) }) },
+      {
+        weight: 4,
+        arbitrary: fc.record({ kind: fc.constantFrom('add', 'touch'), ms: fc.integer({ min: 0, max: 4000 }) }),
+      },
+      fc.record({ kind: fc.constantFrom('setTimeout', 'setClosing', 'remove'), ms: fc.integer({ min: 0, max: 4000 }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
+        const tracker = new SessionTracker(TICK_MS, 0);
+        const live: Session[] = [];
+        let nowMs = 0;
+        let nextId = 1n;
+        const tick = (ms: number): void => {
+          nowMs += ms;
+          tracker.onTick(nowMs);
+          for (let due = tracker.takeDue(nowMs); due !== null; due = tracker.takeDue(nowMs)) {
+            expect(live).toContain(due);
+            expect(nowMs).toBeGreaterThanOrEqual(due.dueMs);
+            live.splice(live.indexOf(due), 1);
+            tracker.remove(due);
+          }
+        };
+        for (const { kind, ms } of steps) {
+          const session = live[ms % Math.max(live.length, 1)];
+          if (kind === 'tick') tick(ms);
+          else if (kind === 'add') {
+            live.push(new Session(nextId++, ms));
+            tracker.add(live.at(-1)!, nowMs);
+          } else if (session === undefined) continue;
+          else if (kind === 'touch') tracker.touch(session, nowMs);
+          else if (kind === 'setTimeout') tracker.setTimeoutMs(session, ms, nowMs);
+          else {
+            if (kind === 'remove') tracker.remove(session);
+            else tracker.setClosing(session);
+            live.splice(live.indexOf(session), 1);
+          }
+        }
+        // The longest timeout, and two ticks more if the last one was late.
+        for (let ticks = 0; ticks < 7; ticks++) tick(TICK_MS);
+        expect(live).toEqual([]);
+      }),
+    );
   });
 });

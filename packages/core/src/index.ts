@@ -9,6 +9,7 @@ export * from './base/options.ts';
 export * from './base/ports.ts';
 export { ServerStats } from './base/server-stats.ts';
 export * from './base/server-view.ts';
+export type { PaceLimits } from './request/apply-pace.ts';
 export { ServerCore, type ServerCoreParts, type SnapshotFile } from './server-core.ts';
 export type { RestorableSnapshot, ServerCoreEvents } from './server-life.ts';
 export { APACHE_SESSION_PASSWORDS, isSamePassword } from './session/password.ts';

@@ -7,6 +7,7 @@ import { ClientHost, DRAINED } from './client-host.ts';
 import { CoreView } from './core-view.ts';
 import { AnswerGate } from './links/answer-gate.ts';
 import { ClientConnections } from './links/client-connections.ts';
+import type { PaceLimits } from './request/apply-pace.ts';
 import { AuditTrail } from './request/audit-trail.ts';
 import type { EndCause } from './request/leader-serving.ts';
 import { Permission } from './request/permission.ts';
@@ -33,6 +34,8 @@ export interface ServerCoreParts {
   readonly fourLetterWords: (view: ServerView) => FourLetterWords;
   /** For checkers of a whole ensemble. Default: none. */
   readonly onApplied?: OnApplied | null;
+  /** Default: about two milliseconds of work in a turn. */
+  readonly pace?: PaceLimits;
 }
 
 /**
@@ -66,7 +69,7 @@ export class ServerCore {
     const limits = new ServingLimits(options.limits, watches, trace);
     const permission = new Permission(authenticator, options.skipAcl, work);
     const sessionIds = new SessionIds(options.serverId, ports.clock.wallMs());
-    const onApplied = parts.onApplied ?? null;
+    const { onApplied = null, pace } = parts;
     const audit = ports.audit == null ? null : new AuditTrail(ports.audit, authenticator);
     const knowledge: LeaseKnowledge = {
       get sharedLeaseMs(): number | null {
@@ -87,6 +90,7 @@ export class ServerCore {
         onApplied,
         audit,
         knowledge,
+        ...(pace === undefined ? {} : { pace }),
       },
       turn,
     );

@@ -34,10 +34,10 @@ export class ClientContact {
     const { server, sessionId, requests, pings } = contact;
     switch (entry.kind) {
       case 'sent':
-        requests.set(entry.xid, this.#checker.onAsked(server));
+        requests.set(entry.xid, this.#checker.onAsked(server, sessionId));
         return;
       case 'ping':
-        pings.push(this.#checker.onAsked(server));
+        pings.push(this.#checker.onAsked(server, sessionId));
         return;
       case 'reply': {
         const asked = requests.get(entry.xid);

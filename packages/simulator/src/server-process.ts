@@ -3,6 +3,7 @@ import {
   type CoreOptions,
   type MembershipStore,
   type MemoryDisk,
+  type PaceLimits,
   ServerCore,
   type StreamEvents,
   type TraceEvent,
@@ -29,6 +30,8 @@ export interface ServerProcessParts {
   readonly clientPort: number;
   /** I/O threads between clients and core; 0 = none. */
   readonly clientThreads: number;
+  /** It does little in a turn, and turns take time. */
+  readonly isSlow: boolean;
   readonly options: CoreOptions;
   readonly membershipStore: MembershipStore | null;
   readonly timeline: Timeline;
@@ -91,6 +94,7 @@ export class ServerProcess implements EventDoor {
           answer: answerWord,
         }),
         onApplied: parts.onApplied,
+        ...(parts.isSlow ? { pace: SLOW_PACE } : {}),
       },
       {
         onServing: () => {},
@@ -232,10 +236,10 @@ export class ServerProcess implements EventDoor {
   };
 
   #armTick(): void {
-    const { timeline, clock } = this.#parts;
+    const { timeline, clock, isSlow, random } = this.#parts;
     const deadlineMs = this.core.nextDeadlineMs();
     if (deadlineMs === Number.POSITIVE_INFINITY) return;
-    const delayMs = clock.delayUntil(deadlineMs);
+    const delayMs = deadlineMs === 0 && isSlow ? random.fraction() * SLOW_TURN_MS : clock.delayUntil(deadlineMs);
     // A timer that fires too early does no harm: it is then rearmed.
     if (this.#tick !== null && !this.#tick.isOver) {
       if (this.#tick.atMs <= timeline.nowMs + delayMs) return;
@@ -251,6 +255,11 @@ export class ServerProcess implements EventDoor {
     else this.deliver(() => this.core.onTick());
   };
 }
+
+/** A change or two. */
+const SLOW_PACE: PaceLimits = { unitsPerTurn: 20, changesAtOnce: 1, preparedPerTurn: 1 };
+/** How long a turn that leaves work to the next one takes at most. */
+const SLOW_TURN_MS = 0.3;
 
 function answerWord(word: string): string {
   return word === 'isro' ? 'rw' : 'imok';

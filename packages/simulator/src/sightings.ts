@@ -1,7 +1,7 @@
 import type { TraceEvent } from '@meerkat/core';
 import { OpCode, PacketType, type TxnEntry } from '@meerkat/protocol';
 import type { WireEvent } from './checkers/wire.ts';
-import type { History } from './history.ts';
+import type { History, MultiPart } from './history.ts';
 import type { Trait } from './traits.ts';
 import { ELECTION_PORT, OBSERVER_MASTER_PORT, portKindOf, QUORUM_PORT } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
@@ -28,6 +28,9 @@ export const SIGHTINGS: Readonly<Record<Trait, readonly string[]>> = {
   'observer-masters': ['observer that hangs on a follower'],
   'local-sessions': ['local session', 'local session upgraded'],
   'io-threads': ['I/O thread that died'],
+  'slow-servers': ['turn that left work to the next one'],
+  rewrites: ['five multis that replace a znode', 'five multis that fail after they have replaced a znode'],
+  'abandoned-sessions': ['five sessions that expired'],
 };
 
 /** Of a reconfiguration that has come into force at its leader. */
@@ -77,6 +80,7 @@ export class Sightings implements WorldWatcher {
         break;
       case 'session-expired':
         this.#expired.add(event.sessionId);
+        if (this.#expired.size === 5) this.#count('five sessions that expired');
         break;
       case 'files-purged':
         if (event.files.length > 0) this.#count('files purged');
@@ -91,6 +95,10 @@ export class Sightings implements WorldWatcher {
     if (server.role === 'observing' && server.options.ensemble?.syncEnabled === false) {
       this.#count('txn applied without a log');
     }
+  }
+
+  onTurn(server: VirtualServer): void {
+    if (server.core?.nextDeadlineMs() === 0) this.#count('turn that left work to the next one');
   }
 
   /** A server has dialled another one. */
@@ -115,6 +123,8 @@ export class Sightings implements WorldWatcher {
   /** A run is over. */
   onEnd(history: History, committed: readonly TxnEntry[], txnBytesMax: number): void {
     const perSecond: Map<number, number> = new Map();
+    let replacing = 0;
+    let failing = 0;
     const readOnly = new Set<number>();
     for (const entry of history.entries) {
       if (entry.kind === 'connected' && entry.isReadOnly) readOnly.add(entry.connection);
@@ -129,9 +139,16 @@ export class Sightings implements WorldWatcher {
       if ('path' in request && request.path === OVERLONG_PATH && error?.code === 'CONNECTIONLOSS') {
         this.#count('request too long for every server');
       }
+      if (request.op === 'multi') {
+        const failedPart = error?.failedPart ?? null;
+        if (result !== null && isReplacing(request.parts)) replacing++;
+        if (failedPart !== null && isReplacing(request.parts.slice(0, failedPart))) failing++;
+      }
       if (error?.code === 'NOAUTH') this.#count('request refused for want of permission');
       if (error?.code === 'QUOTAEXCEEDED') this.#count('quota exceeded');
     }
+    if (replacing >= 5) this.#count('five multis that replace a znode');
+    if (failing >= 5) this.#count('five multis that fail after they have replaced a znode');
     for (const { header, txn } of committed) {
       if (txn.type === OpCode.createSession && this.#local.has(header.sessionId)) this.#count('local session upgraded');
       if (txn.type === OpCode.deleteContainer) this.#count('container or TTL znode collected');
@@ -150,6 +167,11 @@ export class Sightings implements WorldWatcher {
   #count(what: string): void {
     this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
   }
+}
+
+function isReplacing(parts: readonly MultiPart[]): boolean {
+  const deleted = new Set(parts.flatMap(({ op, path }) => (op === 'delete' ? [path] : [])));
+  return parts.some(({ op, path }) => op === 'create' && deleted.has(path));
 }
 
 /** Bytes of a snapshot that a server writes at once. */

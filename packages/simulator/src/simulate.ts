@@ -138,7 +138,7 @@ class Simulation {
     const traits = options.traits ?? drawTraits(new SeededRandom(seed, 'traits'));
     // What a standalone server has committed is read from its logs at the end, so they must not be purged.
     this.#traits = servers + observers === 1 ? traits.filter((trait) => trait !== 'purge') : traits;
-    const { core, ensemble, addresses, clientThreads, workload } = configurationOf(this.#traits);
+    const { core, ensemble, addresses, clientThreads, isSlow, workload } = configurationOf(this.#traits);
     this.#ensemble = world.addEnsemble({
       servers,
       observers,
@@ -146,6 +146,7 @@ class Simulation {
       hierarchy: chooseHierarchy(seed, servers, groups),
       addresses,
       clientThreads,
+      isSlow,
       restartDelayMs: RESTART_DELAY_MS,
       core: { ...core, syncWarningMs: 10_000 },
       ensemble,

@@ -44,6 +44,12 @@ export const TRAITS = [
   'observer-masters',
   /** Client connections are handled by I/O threads. */
   'io-threads',
+  /** Servers do little in a turn, which takes its time: requests arrive while a committed txn is half applied. */
+  'slow-servers',
+  /** Multis delete znodes, create them again and set them, and may fail after that. */
+  'rewrites',
+  /** Clients leave sessions behind, some at a time, without closing them. */
+  'abandoned-sessions',
 ] as const;
 export type Trait = (typeof TRAITS)[number];
 
@@ -59,6 +65,7 @@ export interface Configuration {
   readonly workload: Partial<WorkloadOptions>;
   readonly addresses: number;
   readonly clientThreads: number;
+  readonly isSlow: boolean;
 }
 
 /** How servers with these traits are configured, and their clients. */
@@ -95,9 +102,12 @@ export function configurationOf(traits: readonly Trait[]): Configuration {
       ...(has('busy') ? { operationsPerSecond: 25, outstandingMax: 12 } : {}),
       hasQuotas: has('quotas'),
       readOnlyChance: has('read-only') ? 0.5 : 0,
+      rewriteChance: has('rewrites') ? 0.1 : 0,
+      abandonChance: has('abandoned-sessions') ? 0.01 : 0,
       hugeSessionSize: has('huge-sessions') && !has('short-txns') ? 2500 : 0,
     },
     addresses: has('two-addresses') ? 2 : 1,
     clientThreads: has('io-threads') ? 2 : 0,
+    isSlow: has('slow-servers'),
   };
 }

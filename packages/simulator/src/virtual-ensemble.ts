@@ -18,6 +18,8 @@ export interface EnsembleShape {
   readonly core?: Partial<CoreOptions> | undefined;
   /** Of each server, between clients and core. Default 0. */
   readonly clientThreads?: number | undefined;
+  /** As in `VirtualServerOptions`. */
+  readonly isSlow?: boolean | undefined;
   readonly disk?: DiskQuality | undefined;
   readonly restartDelayMs?: number | null | undefined;
 }
@@ -105,6 +107,7 @@ export class VirtualEnsemble {
         host: hostOf(own.serverId),
         port: CLIENT_PORT,
         clientThreads: shape.clientThreads,
+        isSlow: shape.isSlow,
         disk: shape.disk,
         restartDelayMs: shape.restartDelayMs,
         core: {

@@ -26,6 +26,8 @@ export interface VirtualServerOptions {
   readonly port?: number | undefined;
   /** I/O threads between clients and core. Default 0. */
   readonly clientThreads?: number | undefined;
+  /** It does little in a turn, and turns take time. Default false. */
+  readonly isSlow?: boolean | undefined;
   readonly disk?: DiskQuality | undefined;
   /** Milliseconds after which a process that ended by itself is started again; null, the default: never. */
   readonly restartDelayMs?: number | null | undefined;
@@ -55,6 +57,7 @@ export class VirtualServer {
   readonly #parts: VirtualServerParts;
   readonly #restartDelayMs: number | null;
   readonly #clientThreads: number;
+  readonly #isSlow: boolean;
   readonly #ownDiskQuality: DiskQuality;
   #diskQuality: DiskQuality;
   #disk: MemoryDisk;
@@ -77,6 +80,7 @@ export class VirtualServer {
     this.#disk = this.#makeDisk();
     this.#restartDelayMs = options.restartDelayMs ?? null;
     this.#clientThreads = options.clientThreads ?? 0;
+    this.#isSlow = options.isSlow ?? false;
     this.#ownDiskQuality = options.disk ?? DEFAULT_DISK;
     this.#diskQuality = this.#ownDiskQuality;
     this.options = {
@@ -168,6 +172,7 @@ export class VirtualServer {
       host: this.host,
       clientPort: this.port,
       clientThreads: this.#clientThreads,
+      isSlow: this.#isSlow,
       options: this.#optionsOfNow(),
       membershipStore: this.#membershipStore(() => life === this.#life && this.#process !== null),
       timeline,

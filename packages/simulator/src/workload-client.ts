@@ -140,12 +140,20 @@ export class WorkloadClient {
     return this.#recorded;
   }
 
-  async #open({ name, tap }: Program, session?: ConnectOptions['session']): Promise<RecordedClient> {
-    const { sessionTimeoutMinMs, sessionTimeoutMaxMs, readOnlyChance } = this.#options;
+  #drawTimeoutMs(): number {
+    return this.#random.between(this.#options.sessionTimeoutMinMs, this.#options.sessionTimeoutMaxMs);
+  }
+
+  async #open(
+    { name, tap }: Program,
+    session?: ConnectOptions['session'],
+    sessionTimeoutMs: number = this.#drawTimeoutMs(),
+  ): Promise<RecordedClient> {
+    const { readOnlyChance } = this.#options;
     const client = await this.#world.connect(
       this.host,
       {
-        sessionTimeoutMs: this.#random.between(sessionTimeoutMinMs, sessionTimeoutMaxMs),
+        sessionTimeoutMs,
         attemptTimeoutMs: 500,
         backOff: { minMs: 20, maxMs: 500 },
         connectTimeoutMs: NEVER_MS,
@@ -161,7 +169,7 @@ export class WorkloadClient {
 
   async #act(recorded: RecordedClient): Promise<void> {
     const random = this.#random;
-    const { crowdChance, hugeSessionSize, overlongChance } = this.#options;
+    const { abandonChance, crowdChance, hugeSessionSize, overlongChance, rewriteChance } = this.#options;
     if (crowdChance > 0 && random.chance(crowdChance)) {
       await this.#crowd(recorded);
       return;
@@ -172,6 +180,14 @@ export class WorkloadClient {
     }
     if (overlongChance > 0 && random.chance(overlongChance)) {
       void this.#ask(recorded, { op: 'exists', path: OVERLONG_PATH, hasWatch: false, isLinearizable: false });
+      return;
+    }
+    if (rewriteChance > 0 && random.chance(rewriteChance)) {
+      void this.#ask(recorded, { op: 'multi', parts: this.#rewrite() });
+      return;
+    }
+    if (abandonChance > 0 && random.chance(abandonChance)) {
+      await this.#abandon();
       return;
     }
     if (random.chance(MEETING_CHANCE)) this.#meetings.call(this.#pickKey(), this.#world.sleep(MEETING_DELAY_MS));
@@ -267,6 +283,18 @@ export class WorkloadClient {
     else if (this.#random.chance(0.7)) await this.#connect(session);
   }
 
+  /** The sessions of a process that dies: they become due within a few ticks. */
+  async #abandon(): Promise<void> {
+    const timeoutMs = this.#drawTimeoutMs();
+    for (let left = 0; left < ABANDONED; left++) {
+      const recorded = await this.#open(this.#programs[1], undefined, timeoutMs);
+      const path = `${ROOT}/q-`;
+      await this.#ask(recorded, { op: 'create', path, data: this.#nextValue(), mode: 'ephemeral', isSequential: true });
+      const session = await recorded.client.detach({ timeoutMs: 2000 }).catch(() => undefined);
+      if (session === undefined) await recorded.close();
+    }
+  }
+
   #watchForAWhile(recorded: RecordedClient): void {
     const path = this.#pickPath();
     const { armed, end } = recorded.watch(path, this.#random.chance(0.5));
@@ -315,6 +343,19 @@ export class WorkloadClient {
     if (!this.#random.chance(0.25)) return this.#nextMultiWrite(this.#options.valueBytesMax / PARTS_MAX);
     const path = this.#pickPath();
     return { op: 'check', path, version: this.#pickVersion(path) };
+  }
+
+  /** Deletes a znode and creates it, with other parts before, between and behind: each may fail. */
+  #rewrite(): readonly MultiPart[] {
+    const random = this.#random;
+    const path = this.#pickPath();
+    const set = (): MultiPart => ({ op: 'set', path, data: this.#nextValue(), version: this.#pickVersion(path) });
+    const other = (): readonly MultiPart[] =>
+      random.chance(0.3) ? [random.chance(0.5) ? set() : this.#nextPart()] : [];
+    const remove: MultiPart = { op: 'delete', path, version: -1 };
+    const create: MultiPart = { op: 'create', path, data: this.#nextValue(), mode: 'persistent', isSequential: false };
+    const both = random.chance(0.7) ? [remove, ...other(), create] : [create, ...other(), remove];
+    return [...other(), ...both, ...other()];
   }
 
   #nextWrite(): WriteRequest {
@@ -415,6 +456,7 @@ const CROWD = 20;
 const HUGE_CHANCE = 0.003;
 /** More than a server applies in one turn. */
 const HUGE_PARTS = 2500;
+const ABANDONED = 15;
 const CROWD_NAME = `${'crowd-'.repeat(30)}-`;
 /** A client of a simulation waits for its servers as long as it takes. */
 const NEVER_MS = 2 ** 31;

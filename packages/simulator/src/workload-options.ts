@@ -27,6 +27,10 @@ export interface WorkloadOptions {
   readonly hasQuotas: boolean;
   /** Ephemerals that one client in a while makes for its session, with multis. Default 0: some only. */
   readonly hugeSessionSize: number;
+  /** How often a client sends a multi whose writes are all to one znode. Default 0. */
+  readonly rewriteChance: number;
+  /** How often a client leaves some sessions behind, each with an ephemeral, without closing them. Default 0. */
+  readonly abandonChance: number;
   /** How many of the sessions, from 0 to 1, take answers of servers that are read-only. Default 0. */
   readonly readOnlyChance: number;
 }
@@ -49,4 +53,6 @@ export const DEFAULT_WORKLOAD: WorkloadOptions = {
   hasQuotas: false,
   hugeSessionSize: 0,
   readOnlyChance: 0,
+  rewriteChance: 0,
+  abandonChance: 0,
 };

@@ -13,7 +13,7 @@ function expire(script: EnsembleScript, atMs: number): string[] {
 function answered(server: number): EnsembleScript {
   const script = new EnsembleScript().serve();
   script.nowMs = 10_000;
-  const asked = script.checker.onAsked(server);
+  const asked = script.checker.onAsked(server, SESSION);
   script.nowMs = 10_300;
   script.checker.onAnswered(SESSION, asked);
   return script;
@@ -40,7 +40,7 @@ describe('S8', () => {
   it('a learner may report the session while the request is in flight', () => {
     const script = new EnsembleScript().serve();
     script.nowMs = 10_000;
-    const asked = script.checker.onAsked(1);
+    const asked = script.checker.onAsked(1, SESSION);
     script.nowMs = 10_100;
     script.pong(1, 3);
     script.nowMs = 10_300;
@@ -65,7 +65,7 @@ describe('S8', () => {
     relayPong(9000);
     script.pong(1, 3);
     script.nowMs = 10_000;
-    const asked = script.checker.onAsked(4);
+    const asked = script.checker.onAsked(4, SESSION);
     script.nowMs = 10_300;
     script.checker.onAnswered(SESSION, asked);
     relayPong(10_400);

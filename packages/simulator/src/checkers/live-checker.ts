@@ -23,6 +23,7 @@ import { ElectionRules } from './election-rules.ts';
 import { EpochRules } from './epoch-rules.ts';
 import { ExpiryRules } from './expiry-rules.ts';
 import { MembershipRules } from './membership-rules.ts';
+import { OverdueRules } from './overdue-rules.ts';
 import type { Role, ServerGhost } from './server-ghost.ts';
 import { StreamRules } from './stream-rules.ts';
 import { SyncRules } from './sync-rules.ts';
@@ -75,6 +76,7 @@ export class LiveChecker {
   readonly #answered: AnsweredRules;
   readonly #syncs: SyncRules;
   readonly #contact: ContactRules | null;
+  readonly #overdue: OverdueRules | null;
   readonly #txnBytesMax: number;
   readonly #reader = new JuteReader(undefined, 0x10000000);
   readonly #fed = new Counts();
@@ -98,7 +100,9 @@ export class LiveChecker {
     this.#answered = new AnsweredRules(cluster, clockMs);
     this.#syncs = new SyncRules(cluster);
     this.#txnBytesMax = options.txnBytesMax ?? Number.POSITIVE_INFINITY;
-    this.#contact = options.limits === undefined ? null : new ContactRules(cluster, options.limits, clockMs);
+    const { limits } = options;
+    this.#contact = limits === undefined ? null : new ContactRules(cluster, limits, clockMs);
+    this.#overdue = limits === undefined ? null : new OverdueRules(cluster, limits, clockMs);
   }
 
   get violations(): readonly Violation[] {
@@ -144,6 +148,7 @@ export class LiveChecker {
   /** A paused process resumes. */
   onResumed(server: number): void {
     this.#contact?.onResumed(server);
+    this.#overdue?.onResumed(server);
   }
 
   /**
@@ -275,6 +280,7 @@ export class LiveChecker {
   onServing(server: number): void {
     this.#fed.add('serving');
     this.#contact?.onServing(server);
+    this.#overdue?.onServing(server);
   }
 
   onTrace(server: number, event: TraceEvent): void {
@@ -296,11 +302,16 @@ export class LiveChecker {
         if (ghost.role === 'leading' && ghost.established !== null) this.#commit(ghost, event.committed.version);
         this.#memberships.onChanged(ghost, event.committed);
         return;
+      case 'learner-closed':
+        if (event.serverId !== null) this.#overdue?.onLearnerClosed(event.serverId);
+        return;
       case 'session-created':
       case 'session-resumed':
         this.#expiry.onTouched(server, event.sessionId);
+        this.#overdue?.onConnected(event.sessionId, server, event.timeoutMs);
         return;
       case 'session-expired':
+        this.#overdue?.onEnding(server, event.sessionId);
         if (event.isLocal) this.#answered.onLocalExpired(ghost, event.sessionId, event.timeoutMs);
         else {
           this.#expiry.onExpired(ghost, event.sessionId, event.timeoutMs);
@@ -321,7 +332,8 @@ export class LiveChecker {
   /* ---------------------------------------------------------------------------------------------- the clients ---- */
 
   /** A client sends a request to a server. @returns the argument for `onAnswered` */
-  onAsked(server: number): Asked {
+  onAsked(server: number, sessionId: bigint): Asked {
+    this.#overdue?.onSign(sessionId, server);
     return this.#answered.onAsked(server);
   }
 
@@ -341,9 +353,10 @@ export class LiveChecker {
       return;
     }
     if (event.isRelayed === true) {
-      // A follower with observers passes on what its leader decided: only the stream and its ping replies are checked.
+      // A follower with observers passes on what its leader decided: the stream and its ping replies are checked.
       this.#streams.onWire(event);
       this.#answered.onWire(event);
+      this.#overdue?.onWire(event);
       return;
     }
     if (event.kind === 'leader-packet' && event.stage === 'sent') this.#onLeaderSends(event);
@@ -355,6 +368,7 @@ export class LiveChecker {
     this.#answered.onWire(event);
     this.#syncs.onWire(event);
     this.#contact?.onWire(event);
+    this.#overdue?.onWire(event);
   }
 
   #onEstablished(server: ServerGhost, epoch: number): void {
@@ -363,6 +377,7 @@ export class LiveChecker {
       this.#broadcast.onEstablished(server, epoch);
       this.#memberships.onEstablished(server);
       this.#expiry.onEstablished(server);
+      this.#overdue?.onEstablished(server);
     } else server.established = epoch;
     this.#durability.onEstablished(server);
     // A fuzzy snapshot is ahead of its zxid until what was committed while it was written has been applied over it: only
@@ -432,6 +447,7 @@ export class LiveChecker {
     this.#expiry.onRole(server);
     this.#answered.onRole(server);
     this.#contact?.onRole(server);
+    this.#overdue?.onRole(server);
   }
 
   #decode(payload: Uint8Array): TxnEntry | null {

@@ -111,6 +111,26 @@ describe('on a scripted session', () => {
     expect(ports.reads - reads).toBeLessThanOrEqual(2);
   });
 
+  test('an event that arrives together with the reply of a read causes another read', async () => {
+    const { ports, znode, observation } = await makeObservation({ data: 'one', mzxid: 1n });
+    await observation.ready;
+    const { answer } = ports;
+    ports.answer = (request) => {
+      ports.answer = answer;
+      const reply = answer(request);
+      // Before the code that waits for the reply continues.
+      Object.assign(znode, { data: 'three', mzxid: 3n });
+      return Promise.resolve().then(() => {
+        ports.fire('changed', '/a');
+        return reply;
+      });
+    };
+
+    Object.assign(znode, { data: 'two', mzxid: 2n });
+    ports.fire('changed', '/a');
+    await becomes(observation, 'three');
+  });
+
   test('data that the codec refuses is reported, and the next value is read nevertheless', async () => {
     const ports = new ReadablePorts({ data: '{"a":', mzxid: 1n });
     const observation = new Observation(ports, '/a', json<{ a: number }>());

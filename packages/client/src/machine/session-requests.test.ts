@@ -58,6 +58,17 @@ describe('requests', () => {
     expect(given.result).toBeUndefined();
   });
 
+  test('a request that is cancelled while it waits for a connection is never sent', () => {
+    const world = new ScriptedWorld();
+    world.session.start();
+    const first = world.submit(SET_A);
+    world.submit(GET_A);
+    world.session.calls.cancel(first.call, 'timed-out', 'too late');
+    expect(first.failure).toMatchObject({ kind: 'timed-out', wasSent: false });
+    world.connect();
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.getData]);
+  });
+
   test('an unexpected reply ends the connection; the request that got it is not retried', () => {
     const world = new ScriptedWorld();
     world.connect();

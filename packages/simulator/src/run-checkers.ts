@@ -136,7 +136,7 @@ export class Checkers {
     const committed = this.#committed();
     const server = this.#ensemble.servers[0];
     const txnBytesMax = txnBytesMaxOfServer(server);
-    this.#sightings.onEnd(this.#history, committed, txnBytesMax);
+    this.#sightings.onEnd(this.#history, committed, txnBytesMax, this.#world.network.backedUpCount);
     this.#aboutHistory = checkHistory(this.#history, committed, {
       finalStates: this.#finalStates,
       // A program is notified in the turn in which the bytes arrive.

@@ -31,6 +31,7 @@ export const SIGHTINGS: Readonly<Record<Trait, readonly string[]>> = {
   'slow-servers': ['turn that left work to the next one'],
   rewrites: ['five multis that replace a znode', 'five multis that fail after they have replaced a znode'],
   'abandoned-sessions': ['five sessions that expired'],
+  'small-windows': ['stream whose kernel was full'],
 };
 
 /** Of a reconfiguration that has come into force at its leader. */
@@ -121,7 +122,8 @@ export class Sightings implements WorldWatcher {
   }
 
   /** A run is over. */
-  onEnd(history: History, committed: readonly TxnEntry[], txnBytesMax: number): void {
+  onEnd(history: History, committed: readonly TxnEntry[], txnBytesMax: number, backedUpCount: number): void {
+    if (backedUpCount > 0) this.#count('stream whose kernel was full');
     const perSecond: Map<number, number> = new Map();
     let replacing = 0;
     let failing = 0;

@@ -138,7 +138,8 @@ class Simulation {
     const traits = options.traits ?? drawTraits(new SeededRandom(seed, 'traits'));
     // What a standalone server has committed is read from its logs at the end, so they must not be purged.
     this.#traits = servers + observers === 1 ? traits.filter((trait) => trait !== 'purge') : traits;
-    const { core, ensemble, addresses, clientThreads, isSlow, workload } = configurationOf(this.#traits);
+    const { core, ensemble, addresses, clientThreads, isSlow, windowBytes, workload } = configurationOf(this.#traits);
+    if (windowBytes !== null) world.network.windowBytes = windowBytes;
     this.#ensemble = world.addEnsemble({
       servers,
       observers,

@@ -50,6 +50,8 @@ export const TRAITS = [
   'rewrites',
   /** Clients leave sessions behind, some at a time, without closing them. */
   'abandoned-sessions',
+  /** Kernels buffer little: what a server writes waits in its memory until its peer has read what came before. */
+  'small-windows',
 ] as const;
 export type Trait = (typeof TRAITS)[number];
 
@@ -66,6 +68,8 @@ export interface Configuration {
   readonly addresses: number;
   readonly clientThreads: number;
   readonly isSlow: boolean;
+  /** As in `VirtualNetwork`; null: its default. */
+  readonly windowBytes: number | null;
 }
 
 /** How servers with these traits are configured, and their clients. */
@@ -109,5 +113,6 @@ export function configurationOf(traits: readonly Trait[]): Configuration {
     addresses: has('two-addresses') ? 2 : 1,
     clientThreads: has('io-threads') ? 2 : 0,
     isSlow: has('slow-servers'),
+    windowBytes: has('small-windows') ? 2048 : null,
   };
 }

@@ -21,10 +21,14 @@ export interface EndNetwork {
   readonly random: SeededRandom;
   readonly tap: StreamTap | null;
   readonly valve: StreamValve | null;
+  /** Bytes that the kernels of both sides buffer before the sender's reports that it is full. */
+  readonly windowBytes: number;
   isBlocked(source: string, target: string): boolean;
   isEndBlocked(end: VirtualEnd): boolean;
   qualityOf(source: string, target: string): LinkQuality;
   delayMs(source: string, target: string): number;
+  /** A sender's kernel is full. */
+  onBackedUp(): void;
   /** The end is closed, and nothing that it sent is in flight. */
   onEndOver(end: VirtualEnd): void;
 }
@@ -32,6 +36,8 @@ export interface EndNetwork {
 interface Segment {
   /** null is the end of the stream. */
   bytes: Uint8Array | null;
+  /** The bytes are the writer's memory, which belongs to the stream for now. */
+  isBorrowed: boolean;
   readonly close: CloseReason | null;
   arrivesMs: number;
 }
@@ -63,6 +69,8 @@ export class VirtualEnd {
   /** Written here and not taken by the other side's process yet. */
   #untakenBytes = 0;
   #owesDrain = false;
+  /** What the kernels had no room for: it is in the writer's memory until there is. */
+  #borrowed: Segment[] = [];
   /** Arrived, not delivered yet: there is no listener, or the owner or its whole process is paused. */
   readonly #held: Segment[] = [];
   #isReleasePlanned = false;
@@ -137,10 +145,10 @@ export class VirtualEnd {
 
   /** Bytes that the other process has not taken and the kernels have no room for. */
   get queuedBytes(): number {
-    return Math.max(0, this.#untakenBytes - WINDOW_BYTES);
+    return Math.max(0, this.#untakenBytes - this.#network.windowBytes);
   }
 
-  /** Takes a copy. */
+  /** Takes a copy of what the kernels have room for; see `ByteStream.write`. */
   write(bytes: Uint8Array): void {
     if (this.#isClosed || this.#isEnding || bytes.length === 0) return;
     const { tap, valve } = this.#network;
@@ -153,20 +161,41 @@ export class VirtualEnd {
     const { random } = this.#network;
     const { splitChance, mergeChance, dribbleChance = 0 } = this.#network.qualityOf(this.host, this.peerHost);
     this.#untakenBytes += bytes.length;
-    if (this.queuedBytes > 0) this.#owesDrain = true;
+    if (this.queuedBytes > 0 && !this.#owesDrain) {
+      this.#owesDrain = true;
+      this.#network.onBackedUp();
+    }
     const last = this.#way.at(-1);
     const fate = random.fraction();
+    const begin = this.#way.length;
+    const own = (start: number, end?: number): Uint8Array =>
+      this.#owesDrain ? bytes.subarray(start, end) : bytes.slice(start, end);
     if (fate < mergeChance && last !== undefined && last.bytes !== null && !this.#isBroken) {
       last.bytes = concat(last.bytes, bytes);
     } else if (fate > 1 - splitChance && bytes.length > 1) {
       const at = random.between(1, bytes.length - 1);
-      this.#send(bytes.slice(0, at));
-      this.#send(bytes.slice(at));
+      this.#send(own(0, at));
+      this.#send(own(at));
     } else if (fate > 1 - splitChance - dribbleChance) {
       const singles = Math.min(bytes.length, DRIBBLED_BYTES_MAX);
-      for (let i = 0; i < singles; i++) this.#send(bytes.slice(i, i + 1));
-      if (bytes.length > singles) this.#send(bytes.slice(singles));
-    } else this.#send(bytes.slice());
+      for (let i = 0; i < singles; i++) this.#send(own(i, i + 1));
+      if (bytes.length > singles) this.#send(own(singles));
+    } else this.#send(own(0));
+    if (this.#owesDrain) this.#borrow(this.#way.slice(begin));
+  }
+
+  #borrow(segments: readonly Segment[]): void {
+    for (const segment of segments) segment.isBorrowed = true;
+    this.#borrowed.push(...segments);
+  }
+
+  /** The kernels have room for all of it: the writer's memory is free again. */
+  #returnBorrowed(): void {
+    for (const segment of this.#borrowed) {
+      segment.bytes = segment.bytes?.slice() ?? null;
+      segment.isBorrowed = false;
+    }
+    this.#borrowed = [];
   }
 
   /** Closes after what was written; `onClosed` follows. */
@@ -266,7 +295,7 @@ export class VirtualEnd {
     if (arrivesMs < this.#lastArrivalMs) arrivesMs = this.#lastArrivalMs;
     if (bytesPerMs !== undefined && bytes !== null) arrivesMs += bytes.length / bytesPerMs;
     this.#lastArrivalMs = arrivesMs;
-    const segment = { bytes, close, arrivesMs };
+    const segment = { bytes, isBorrowed: false, close, arrivesMs };
     this.#way.push(segment);
     if (this.#way.length === 1) this.#planArrival(segment);
   }
@@ -325,7 +354,10 @@ export class VirtualEnd {
 
   #release(): void {
     while (this.#held.length > 0 && this.#events !== null && !this.#isPaused && !this.#isFrozen && !this.#isClosed) {
-      const { bytes, close } = this.#held.shift()!;
+      const segment = this.#held.shift()!;
+      const { close } = segment;
+      // Its memory may be used again from the next event on.
+      const bytes = segment.isBorrowed ? (segment.bytes?.slice() ?? null) : segment.bytes;
       if (bytes === null) this.#close(close ?? 'closed by peer');
       else {
         if (this.#peer !== null) this.#peer.#onTaken(bytes.length);
@@ -339,6 +371,7 @@ export class VirtualEnd {
     this.#untakenBytes -= count;
     if (!this.#owesDrain || this.queuedBytes > 0) return;
     this.#owesDrain = false;
+    this.#returnBorrowed();
     this.#network.timeline.plan(0, () => {
       if (!this.#isClosed) this.#events?.onDrain();
     });
@@ -356,8 +389,6 @@ export class VirtualEnd {
   }
 }
 
-/** Bytes that the kernels of both sides buffer before the sender's reports that it is full. */
-const WINDOW_BYTES = 256 * 1024;
 const DRIBBLED_BYTES_MAX = 40;
 /** How often an end that is closed at once resets the stream. */
 const RESET_CHANCE = 0.4;

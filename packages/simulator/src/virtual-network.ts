@@ -52,10 +52,20 @@ export class VirtualNetwork {
   /** null: everything is sent. A valve that drops a part of a stream must break the stream before it lets more pass. */
   valve: StreamValve | null = null;
 
+  /** Of each stream: bytes that the kernels of both sides buffer before the sender's reports that it is full. */
+  windowBytes: number = 256 * 1024;
+  /** How often a sender's kernel was full. */
+  backedUpCount = 0;
+
   constructor(timeline: Timeline, random: SeededRandom, quality: LinkQuality = DEFAULT_LINK) {
     this.timeline = timeline;
     this.random = random;
     this.#quality = quality;
+  }
+
+  /** @internal */
+  onBackedUp(): void {
+    this.backedUpCount++;
   }
 
   /** Ends that are open, of both sides. */

@@ -1,4 +1,12 @@
-import { formatMembership, JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
+import {
+  formatMembership,
+  hexZxid,
+  JuteReader,
+  PacketType,
+  readTxnEntry,
+  type TxnEntry,
+  ZXID_ZERO,
+} from '@meerkat/protocol';
 import type { FinalState } from './checkers/final-rules.ts';
 import { checkHistory } from './checkers/history.ts';
 import { LiveChecker, type LiveCheckerOptions } from './checkers/live-checker.ts';
@@ -113,7 +121,10 @@ export class Checkers {
     this.checkDigests();
     const summaries = this.#ensemble.servers.map((server) => JSON.stringify(summaryOf(server)));
     if (new Set(summaries).size > 1) this.report('Z17', `the servers differ at rest: ${summaries.join(' ')}`);
-    for (const server of this.#ensemble.servers) this.#checkConfig(server);
+    for (const server of this.#ensemble.servers) {
+      this.#checkConfig(server);
+      this.#checkKept(server);
+    }
     this.#finalStates = this.#ensemble.servers.flatMap((server) => finalStateOf(server) ?? []);
   }
 
@@ -148,6 +159,15 @@ export class Checkers {
       enforcesQuota: server?.options.enforceQuota ?? false,
       hasLocalSessions: server?.options.ensemble?.localSessionsEnabled ?? false,
     });
+  }
+
+  /** R7: a member has on its disk the membership that is in force. */
+  #checkKept({ host, serverId, keptMembership }: VirtualServer): void {
+    const { version, members } = this.#ensemble.membershipNow;
+    if (version === ZXID_ZERO || !members.some((member) => member.serverId === serverId)) return;
+    if (keptMembership?.version === version) return;
+    const kept = keptMembership === null ? 'none' : hexZxid(keptMembership.version);
+    this.#own.report('R7', [serverId], `${host} has kept the membership ${kept}, and in force is ${hexZxid(version)}`);
   }
 
   #committed(): readonly TxnEntry[] {

@@ -217,6 +217,11 @@ export class VirtualServer {
     };
   }
 
+  /** The membership that a restart would find; null: that of its configuration. */
+  get keptMembership(): Membership | null {
+    return this.#kept;
+  }
+
   /** Ends a session by hand. No effect without a quorum, or during a hand-over. */
   expireSession(id: bigint): void {
     this.#process?.expireSession(id);

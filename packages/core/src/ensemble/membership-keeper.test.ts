@@ -1,5 +1,6 @@
 import { type Membership, OpCode, parseMembership, type Zxid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import type { MembershipStore } from '../base/ports.ts';
 import { Database } from '../tree/database.ts';
 import { SILENT_EVENTS } from '../tree/tree-events.ts';
 import { MembershipKeeper } from './membership-keeper.ts';
@@ -18,8 +19,8 @@ function membershipOf(ids: readonly number[], counter: number): Membership & { r
   return { ...(parseMembership(text) as Membership), text: new TextEncoder().encode(text) };
 }
 
-function keeperOf(membership: Membership): MembershipKeeper {
-  const parts = { serverId: 1, membership, isReconfigEnabled: true, store: null, trace: QUIET, wallMs: () => 0 };
+function keeperOf(membership: Membership, store: MembershipStore | null = null): MembershipKeeper {
+  const parts = { serverId: 1, membership, isReconfigEnabled: true, store, trace: QUIET, wallMs: () => 0 };
   return new MembershipKeeper(parts);
 }
 
@@ -58,6 +59,29 @@ describe('two changes of the membership', () => {
       false,
       true,
     ]);
+  });
+});
+
+describe('the files', () => {
+  test.each<[string, (keeper: MembershipKeeper) => void, string]>([
+    ['is committed', (keeper) => keeper.onCommitted(FIRST.version), '100000001'],
+    ['is followed by another proposal', (keeper) => keeper.onProposed(SECOND.text), '100000000 100000002'],
+  ])('are written again when what is being written %s meanwhile', (_what, act, last) => {
+    const written: string[] = [];
+    const dones: (() => void)[] = [];
+    const keeper = keeperOf(ZEROTH, {
+      keep(committed, proposed, done) {
+        written.push([committed, proposed].flatMap((one) => (one === null ? [] : one.version.toString(16))).join(' '));
+        dones.push(() => done(null));
+      },
+    });
+    keeper.onProposed(FIRST.text);
+    act(keeper);
+    expect(written).toEqual(['100000000 100000001']);
+    dones.shift()?.();
+    expect(written.slice(1)).toEqual([last]);
+    dones.shift()?.();
+    expect(written.length).toBe(2);
   });
 });
 

@@ -97,3 +97,25 @@ describe('a session that expires', () => {
       for (const server of stage.servers) expect(await stage.has(server, '/mine')).toBe(false);
     }));
 });
+
+describe('a session whose client is not read, because its server waits for commits', () => {
+  test.each(['leader', 'follower'])('lives on at a %s', (role) =>
+    play({ servers: 3, core: { globalOutstandingLimit: 1 } }, async (stage) => {
+      const leader = await stage.start();
+      const server = role === 'leader' ? leader : stage.servers.find((other) => other !== leader)!;
+      const client = new WireClient(stage.world, 'app', server, SHORT);
+      await client.whenAnswered();
+      await client.ask(1, create('/mine', CreateMode.ephemeral));
+      // Shorter than syncLimit: pings go on, and nothing is committed.
+      for (const one of stage.servers) one.stallDisk(400);
+      for (let xid = 2; xid <= 5; xid++) client.send(xid, create(`/mine-${xid}`));
+      for (let pings = 0; pings < 10; pings++) {
+        client.ping();
+        await stage.sleep(50);
+      }
+      for (let xid = 2; xid <= 5; xid++) expect((await client.reply(xid)).error).toBe(ErrorCode.ok);
+      expect(await stage.has(leader, '/mine')).toBe(true);
+      expect(client.isClosed).toBe(false);
+    }),
+  );
+});

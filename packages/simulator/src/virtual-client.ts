@@ -114,9 +114,8 @@ class ClientStream implements TransportStream {
 
   write(bytes: Uint8Array): boolean {
     this.#tap?.onSent(bytes);
-    // The network copies.
     this.#end.write(bytes);
-    return true;
+    return this.#end.queuedBytes === 0;
   }
 
   destroy(): void {

@@ -85,9 +85,10 @@ export class OverdueRules {
   /** The connection of a server to its leader, or of an observer to its follower, has ended. */
   onLearnerClosed(learner: number): void {
     for (const sessionId of this.#open.keys()) {
-      const owner = this.#owners.get(sessionId);
+      // A server that ends before it has answered its client has created the session nevertheless.
+      const owner = this.#owners.get(sessionId) ?? Number((sessionId >> 56n) & 0xffn);
       // A follower reports the sessions of its observers.
-      const isItsOwn = owner === learner || (owner !== undefined && this.#cluster.server(owner).role === 'observing');
+      const isItsOwn = owner === learner || this.#cluster.servers.get(owner)?.role === 'observing';
       if (isItsOwn) this.onSign(sessionId);
     }
   }

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { applyHunk, type Mutation, type MutationTest } from './mutation.ts';
 
-/** What the simulator is made of, and the recipes. */
-const PACKAGES = ['protocol', 'core', 'client', 'simulator', 'recipes'];
+/** What the simulator is made of, the recipes, and what tests of the client start. */
+const PACKAGES = ['protocol', 'core', 'client', 'simulator', 'recipes', 'testing', 'server', 'console'];
 const FILES = ['package.json', 'tsconfig.base.json'];
 /** Of vitest: tests load the sources of all packages, so that nothing has to be built for them. */
 const TESTS_FROM_SOURCES = {

@@ -162,10 +162,10 @@ export class Checkers {
   }
 
   /** R7: a member has on its disk the membership that is in force. */
-  #checkKept({ host, serverId, keptMembership }: VirtualServer): void {
+  #checkKept({ host, serverId, keptMembership, isKeeping }: VirtualServer): void {
     const { version, members } = this.#ensemble.membershipNow;
     if (version === ZXID_ZERO || !members.some((member) => member.serverId === serverId)) return;
-    if (keptMembership?.version === version) return;
+    if (isKeeping || keptMembership?.version === version) return;
     const kept = keptMembership === null ? 'none' : hexZxid(keptMembership.version);
     this.#own.report('R7', [serverId], `${host} has kept the membership ${kept}, and in force is ${hexZxid(version)}`);
   }

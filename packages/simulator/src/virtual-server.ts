@@ -67,6 +67,7 @@ export class VirtualServer {
   #failure: Error | null = null;
   /** The membership in its files; null: that of its configuration. Survives a wipe, as it is stored beside zoo.cfg. */
   #kept: Membership | null = null;
+  #isKeeping = false;
   #role: ServerRole = 'down';
   #epoch = 0;
   #committedZxid = 0;
@@ -167,6 +168,7 @@ export class VirtualServer {
     this.#epoch = 0;
     this.#committedZxid = 0;
     const life = ++this.#life;
+    this.#isKeeping = false;
     this.#parts.onChange(this, 'starts');
     this.#process = new ServerProcess({
       host: this.host,
@@ -208,13 +210,20 @@ export class VirtualServer {
     return {
       keep: (committed, _proposed, done) => {
         const { timeline, random } = this.#parts;
+        this.#isKeeping = true;
         timeline.plan(random.between(0, 20), () => {
           if (!isAlive()) return;
+          this.#isKeeping = false;
           if (committed.version > 0) this.#kept = committed;
           this.#process?.deliver(() => done(null));
         });
       },
     };
+  }
+
+  /** A membership is being written. */
+  get isKeeping(): boolean {
+    return this.#isKeeping;
   }
 
   /** The membership that a restart would find; null: that of its configuration. */

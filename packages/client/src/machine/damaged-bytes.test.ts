@@ -70,7 +70,7 @@ describe('damaged bytes', () => {
   });
 
   test('of any kind, in pieces of any size, end every request, and nothing is thrown', () => {
-    const chunk = fc.uint8Array({ minLength: 1, maxLength: 60, size: 'max' });
+    const chunk = fc.uint8Array({ minLength: 1, maxLength: 60 });
     const piece = fc.oneof(
       chunk,
       fc.constantFrom(...REPLIES).map(([, , reply]) => reply),

@@ -93,7 +93,7 @@ describe('elections under faults', () => {
   it('keep their guarantees, and find one leader when everything is healed', () => {
     fc.assert(
       fc.property(history, (story) => new Play(story).run()),
-      { numRuns: 4000 },
+      { numRuns: 2500 },
     );
   });
 });

@@ -35,6 +35,7 @@ describe('PendingIndex', () => {
           expect(index.get(path.length % 3, path)).toBe(model.get(path) ?? null);
         }
       }),
+      { numRuns: 30 },
     );
   });
 });

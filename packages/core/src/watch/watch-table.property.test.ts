@@ -148,6 +148,6 @@ test('agrees with a list of watches, while those of removed watchers are swept s
       model.table.sweep(1000);
       expect(model.table).toMatchObject({ count: 0, pathCount: 0, watcherCount: 0, hasGone: false });
     }),
-    { numRuns: 150 },
+    { numRuns: 80 },
   );
 });

@@ -32,7 +32,7 @@ describe('the memory of payloads', () => {
         fc.nat(6),
         (sizes, kept) => void write(sizes, kept),
       ),
-      { numRuns: 40 },
+      { numRuns: 12 },
     );
   });
 

@@ -108,11 +108,7 @@ test('consecutive packets are found, in whatever pieces they arrive', () => {
 
 test('bytes that the scanner accepts can be read as exactly one packet', () => {
   const LIMIT = 64;
-  const someBytes = fc.array(fc.constantFrom(0, 0, 0, 0, 1, 2, 5, 40, 0xff), {
-    minLength: 20,
-    maxLength: 120,
-    size: 'max',
-  });
+  const someBytes = fc.array(fc.constantFrom(0, 0, 0, 0, 1, 2, 5, 40, 0xff), { minLength: 20, maxLength: 120 });
   let packets = 0;
   fc.assert(
     fc.property(someBytes, (values) => {
@@ -153,15 +149,12 @@ test('any text, even almost a membership, is read or refused, and what was read 
   });
   let memberships = 0;
   fc.assert(
-    fc.property(
-      fc.oneof(fc.string({ unit: 'binary', maxLength: 200, size: 'max' }), { arbitrary: nearly, weight: 9 }),
-      (text) => {
-        const membership = parseMembership(text);
-        if ('fault' in membership) return;
-        memberships++;
-        expect(parseMembership(formatMembership(membership))).toEqual(membership);
-      },
-    ),
+    fc.property(fc.oneof(fc.string({ unit: 'binary', maxLength: 200 }), { arbitrary: nearly, weight: 9 }), (text) => {
+      const membership = parseMembership(text);
+      if ('fault' in membership) return;
+      memberships++;
+      expect(parseMembership(formatMembership(membership))).toEqual(membership);
+    }),
     { numRuns: 5000 },
   );
   expect(memberships).toBeGreaterThan(500);

@@ -9,14 +9,14 @@ import type { CreateRequest } from '../records/writes.ts';
 import { MAX_COUNTER, MAX_EPOCH, makeZxid } from '../zxid.ts';
 
 /** Code points without lone surrogates, which UTF-8 cannot hold. */
-const text = fc.string({ unit: 'binary', maxLength: 40, size: 'max' });
+const text = fc.string({ unit: 'binary', maxLength: 40 });
 const path = fc.oneof(
   text,
   fc.array(fc.constantFrom('a', 'b', 'lock-', '0000000001')).map((names) => `/${names.join('/')}`),
 );
 const int = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 });
 const long = fc.maxSafeInteger();
-const bytes = fc.uint8Array({ maxLength: 200, size: 'max' });
+const bytes = fc.uint8Array({ maxLength: 200 });
 const data = fc.option(bytes);
 const session = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 const nullableText = fc.option(text);

@@ -18,7 +18,7 @@ const zxid: fc.Arbitrary<Zxid> = fc.oneof(
     .tuple(fc.nat(MAX_EPOCH), fc.integer({ min: 0, max: MAX_COUNTER }))
     .map(([epoch, counter]) => makeZxid(epoch, counter)),
 );
-const text = fc.string({ unit: 'binary', maxLength: 60, size: 'max' });
+const text = fc.string({ unit: 'binary', maxLength: 60 });
 const announces = fc.oneof(fc.constant(0), int);
 const session = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 const serverId = fc.oneof(fc.integer({ min: 1, max: 255 }), fc.maxSafeNat());
@@ -85,7 +85,7 @@ export const anyLearnerPacket: fc.Arbitrary<Exclude<LearnerPacket, UnknownPacket
     sessionId: session,
     cxid: int,
     op: int,
-    body: fc.uint8Array({ maxLength: 100, size: 'max' }),
+    body: fc.uint8Array({ maxLength: 100 }),
     authInfo: fc.array(fc.record({ scheme: fc.option(text), id: fc.option(text) }), { maxLength: 4 }),
   }),
 );

@@ -32,7 +32,7 @@ export function arbitraryTree(options: ArbitraryTreeOptions = {}): fc.Arbitrary<
     .filter((text) => text !== '.' && text !== '..');
   const path = fc.array(name, { minLength: 1, maxLength: 4 });
   const text = fc.string().map((value) => new TextEncoder().encode(value));
-  const data = fc.option(fc.oneof(fc.uint8Array({ maxLength: 40, size: 'max' }), text), { nil: null, freq: 4 });
+  const data = fc.option(fc.oneof(fc.uint8Array({ maxLength: 40 }), text), { nil: null, freq: 4 });
   const znode = fc.record({ path, data, acl: fc.constantFrom(...ACLS), kind: fc.constantFrom(...kinds) });
   return fc.array(znode, { maxLength: znodesMax, size: 'max' }).map((znodes) => {
     const entries = new Map<string, TreeEntry>([['/', makeEntry('/', {})]]);

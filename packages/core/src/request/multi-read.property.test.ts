@@ -129,6 +129,17 @@ describe('a multiRead', () => {
     expect(slices).toBeGreaterThan(50);
   });
 
+  test('in slices returns each znode once as at the beginning, also the next one', () => {
+    const bench = new Bench();
+    const all = Array.from({ length: OPS }, (_, i) => ({ op: OpCode.getData, path: `/u${i}` }) as const);
+    for (const { path } of all) bench.create(path);
+    const atOnce = bench.read(all);
+    while (!atOnce.advance());
+    const read = bench.read(all);
+    while (!read.advance()) for (const { path } of all) bench.change('setData', path);
+    expect(bench.answerOf(read)).toEqual(bench.answerOf(atOnce));
+  });
+
   test('in slices shows quota usage as it was at the beginning, although no txn changes it directly', () => {
     const bench = new Bench();
     const quota = '/zookeeper/quota/a';

@@ -1,4 +1,4 @@
-import { AddWatchMode, ErrorCode, OpCode, type SetWatchesRequest, WatcherType } from '@meerkat/protocol';
+import { AddWatchMode, ErrorCode, EventType, OpCode, type SetWatchesRequest, WatcherType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import type { WatchKind, WatchListener } from './watch-listener.ts';
 import { Watches } from './watches.ts';
@@ -42,6 +42,24 @@ describe('on a new connection', () => {
       expect(armed(requests[0], '/a')).toEqual(kinds);
     },
   );
+});
+
+test('the deletion of a znode is reported to all of its one-shot watches, and once to a listener of several', () => {
+  const watches = new Watches();
+  const events: string[] = [];
+  const listenerOf = (name: string): WatchListener => ({
+    ...SILENT,
+    onWatchEvent: ({ type }) => void events.push(`${name} ${type}`),
+  });
+  const both = listenerOf('both');
+  watches.add('data', '/a', listenerOf('data'));
+  watches.add('data', '/a', both);
+  watches.add('child', '/a', listenerOf('child'));
+  watches.add('child', '/a', both);
+  watches.onEvent(EventType.nodeDeleted, '/a', 5n);
+  expect(events.toSorted()).toEqual(['both deleted', 'child deleted', 'data deleted']);
+  watches.onDisconnected();
+  expect(watches.rearmRequests(7)).toEqual([]);
 });
 
 describe('a reply leaves behind', () => {

@@ -93,19 +93,6 @@ describe('an update', () => {
     expect(theirs.service.text('/n')).toBe('6');
   });
 
-  test('asks a server that has caught up whether its write was applied, and in each later round', async () => {
-    const { service, surroundings } = setUp(['not-applied']);
-    const operations = service.operations();
-    const reads: unknown[] = [];
-    const { get } = operations;
-    operations.get = (path, options) => {
-      reads.push(options.read);
-      return get(path, options);
-    };
-    await update(operations, surroundings, '/n', addOne, DATA_CODEC);
-    expect(reads).toEqual(['local', 'linearizable', 'linearizable']);
-  });
-
   test('continues when the current state cannot be its own write', async () => {
     const { service, others, run, writes } = setUp(['not-applied']);
     const once = makeOnce();

@@ -5,7 +5,7 @@ import { ConnectionLossError } from '../errors.ts';
 import type { Created, Znode } from '../machine/replies.ts';
 import { Stat } from '../machine/stat.ts';
 import { makeError } from '../make-error.ts';
-import type { About, CallOptions, Requester } from '../requester.ts';
+import type { About, CallOptions, ReadOptions, Requester } from '../requester.ts';
 import { makeCreate, makeDelete, makeSetData } from '../write-requests.ts';
 
 /**
@@ -13,6 +13,8 @@ import { makeCreate, makeDelete, makeSetData } from '../write-requests.ts';
  * arrives.
  */
 export type Fault = 'not-sent' | 'not-applied' | 'reply-lost';
+
+const READS: ReadonlySet<number> = new Set([OpCode.exists, OpCode.getData, OpCode.getChildren2]);
 
 interface FakeZnode {
   data: Uint8Array | null;
@@ -24,10 +26,17 @@ interface FakeZnode {
   sequence: number;
 }
 
-/** A tree of znodes behind the session's interface: just enough of a service to break connections at will. */
+/**
+ * A tree of znodes behind the session's interface: just enough of a service to break connections at will.
+ *
+ * A client that has lost a reply is connected to a server that has not applied its request: local reads show the tree of
+ * before, until a linearizable one.
+ */
 export class FakeService implements Requester {
   readonly chroot: string;
-  readonly znodes: Map<string, FakeZnode> = new Map();
+  znodes: Map<string, FakeZnode> = new Map();
+  /** The tree of the lagging server; null: it has caught up. */
+  #before: Map<string, FakeZnode> | null = null;
   sessionId = 1n;
   /** Called before each request. */
   fault: (request: Request) => Fault | null = () => null;
@@ -62,7 +71,13 @@ export class FakeService implements Requester {
     this.meanwhile(request);
     const fault = this.fault(request);
     if (fault === 'not-sent') throw new ConnectionLossError({ ...about, outcome: 'not-applied' });
-    const result = fault === 'not-applied' ? 0 : this.#apply(request);
+    const isRead = READS.has(request.op);
+    if (fault === 'reply-lost' && !isRead) {
+      this.#before = new Map([...this.znodes].map(([path, znode]) => [path, { ...znode }]));
+    }
+    const isLocal = isRead && (options as ReadOptions | undefined)?.read !== 'linearizable';
+    if (isRead && !isLocal) this.#before = null;
+    const result = fault === 'not-applied' ? 0 : isLocal ? this.#readLocally(request) : this.#apply(request);
     // Replies arrive after the call has returned, and in order.
     await Promise.resolve();
     if (fault !== null) throw makeError({ kind: 'connection-lost', wasSent: true, server: null, detail: '' }, about);
@@ -160,6 +175,14 @@ export class FakeService implements Requester {
   #makeZnode(data: Uint8Array | null, owner: bigint): FakeZnode {
     const zxid = ++this.#zxid;
     return { data, version: 0, czxid: zxid, mzxid: zxid, owner, sequence: 0 };
+  }
+
+  #readLocally(request: Request): unknown {
+    const { znodes } = this;
+    this.znodes = this.#before ?? znodes;
+    const result = this.#apply(request);
+    this.znodes = znodes;
+    return result;
   }
 
   /** @returns the result, or an error code */

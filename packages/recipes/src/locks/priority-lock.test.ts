@@ -1,4 +1,12 @@
-import { text } from '@meerkat/client';
+import {
+  type Client,
+  ConnectionLossError,
+  type ReadOptions,
+  ThrottledError,
+  TimeoutError,
+  type Transaction,
+  text,
+} from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { inWorld, names } from '../testing/in-world.ts';
@@ -342,3 +350,56 @@ describe('a waiter by priority', () => {
       expect((await third).isHeld).toBe(true);
     }));
 });
+
+test('an acquisition whose reply is lost, and that cannot be looked up before the time is up, is given back', () =>
+  inWorld(2, async ([one, two], { sleep }) => {
+    const { client, relent } = loseReply(one.client);
+    const failed = new PriorityLock(client, '/lock').acquire({ timeoutMs: 1000 });
+    await expect(failed).rejects.toMatchObject({ code: 'TIMEOUT' });
+    expect(await names(two)).toContain('held');
+    relent();
+    await sleep(5000);
+    expect(await names(two)).toEqual([]);
+  }));
+
+/** A client that loses the reply to its first transaction, and whose linearizable reads time out until `relent`. */
+function loseReply(station: Client): { readonly client: Client; relent(): void } {
+  let isFirst = true;
+  let isBusy = true;
+  const client = new Proxy(station, {
+    get: (target, key) => {
+      const member: unknown = Reflect.get(target, key, target);
+      if (typeof member !== 'function') return member;
+      if (key === 'transaction') return makeTransaction;
+      return (...args: unknown[]): unknown => {
+        const [path, options] = args as [string, ReadOptions | undefined];
+        if (key === 'get' && isBusy && options?.read === 'linearizable') {
+          const about = { operation: key, path } as const;
+          return Promise.reject(
+            options.timeoutMs === undefined
+              ? new ThrottledError(about)
+              : new TimeoutError({ ...about, outcome: 'not-applied' }),
+          );
+        }
+        return Reflect.apply(member, target, args);
+      };
+    },
+  });
+  const makeTransaction = (): Transaction => {
+    const transaction = station.transaction();
+    const commit = transaction.commit.bind(transaction);
+    transaction.commit = async (options) => {
+      const results = await commit(options);
+      if (!isFirst) return results;
+      isFirst = false;
+      throw new ConnectionLossError({ operation: 'transaction', path: '/lock', outcome: 'unknown' });
+    };
+    return transaction;
+  };
+  return {
+    client,
+    relent: () => {
+      isBusy = false;
+    },
+  };
+}

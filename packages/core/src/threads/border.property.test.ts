@@ -375,6 +375,26 @@ describe('the border between sockets and core', () => {
     expect(fromEager.got.length).toBe(100 * 10_004);
   });
 
+  test('keeps the order of input that was held back and of input that comes with what ends that', () => {
+    const border = new Border(16_384);
+    const [waker, sender] = [new VirtualSocket(border), new VirtualSocket(border)];
+    border.settle();
+    const [first, held] = border.connections as [VirtualConnection, VirtualConnection];
+    held.isPaused = true;
+    held.stream.pause();
+    sender.receive(10, 0);
+    border.settle();
+    // In one batch of records: bytes of another client that let it be read again, and more of its own.
+    first.onBytes = () => {
+      held.isPaused = false;
+      held.stream.resume();
+    };
+    waker.receive(10, 0);
+    sender.receive(10, 0);
+    border.settle();
+    expect(bodiesOf(held.got)).toEqual(Array.from({ length: 20 }, (_, at) => at));
+  });
+
   test('forgets a connection that was reset while its input waited for room and the core closed it', () => {
     const border = new Border(1024);
     const socket = new VirtualSocket(border);

@@ -21,6 +21,7 @@ const CASES: readonly MutantCase[] = [
   ['W7', 'half-a-persistent-watch', '--faults break,isolate --minutes 0.5', 1],
   ['W8', 'ttl-cut-short', '--faults none --traits collectables', 1],
   ['R5', 'committed-membership-not-shown', '--spares 2 --faults crash', 1],
+  ['R7', 'membership-files-stay-stale', '--spares 2 --faults crash', 1],
   ['W9', 'quota-not-given-back', '--faults none --traits quotas --rate 20', 1],
   ['W10', 'watches-outlive-connection', '--faults break --minutes 0.3', 1],
 ];

@@ -18,7 +18,8 @@ import { Checkers } from './run-checkers.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { TraceTail } from './trace-tail.ts';
 import { configurationOf, drawTraits, type Trait } from './traits.ts';
-import type { VirtualEnsemble } from './virtual-ensemble.ts';
+import { portKindOf, type VirtualEnsemble } from './virtual-ensemble.ts';
+import { WINDOW_BYTES } from './virtual-network.ts';
 import { VirtualWorld } from './virtual-world.ts';
 import { Workload } from './workload.ts';
 import { hostWorkload } from './workload-host.ts';
@@ -139,7 +140,9 @@ class Simulation {
     // What a standalone server has committed is read from its logs at the end, so they must not be purged.
     this.#traits = servers + observers === 1 ? traits.filter((trait) => trait !== 'purge') : traits;
     const { core, ensemble, addresses, clientThreads, isSlow, windowBytes, workload } = configurationOf(this.#traits);
-    if (windowBytes !== null) world.network.windowBytes = windowBytes;
+    if (windowBytes !== null) {
+      world.network.windowBytesOf = (port) => (portKindOf(port) === 'election' ? WINDOW_BYTES : windowBytes);
+    }
     this.#ensemble = world.addEnsemble({
       servers,
       observers,

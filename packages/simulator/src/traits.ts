@@ -50,7 +50,10 @@ export const TRAITS = [
   'rewrites',
   /** Clients leave sessions behind, some at a time, without closing them. */
   'abandoned-sessions',
-  /** Kernels buffer little: what a server writes waits in its memory until its peer has read what came before. */
+  /**
+   * Kernels buffer little: what a server writes waits in its memory until its peer has read what came before. Not of
+   * elections: E10 knows a server's vote from what it has sent.
+   */
   'small-windows',
 ] as const;
 export type Trait = (typeof TRAITS)[number];
@@ -68,7 +71,7 @@ export interface Configuration {
   readonly addresses: number;
   readonly clientThreads: number;
   readonly isSlow: boolean;
-  /** As in `VirtualNetwork`; null: its default. */
+  /** Of streams to ports other than that of elections; null: as `VirtualNetwork` has it. */
   readonly windowBytes: number | null;
 }
 

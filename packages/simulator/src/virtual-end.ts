@@ -21,8 +21,8 @@ export interface EndNetwork {
   readonly random: SeededRandom;
   readonly tap: StreamTap | null;
   readonly valve: StreamValve | null;
-  /** Bytes that the kernels of both sides buffer before the sender's reports that it is full. */
-  readonly windowBytes: number;
+  /** Bytes that the kernels of both sides buffer, of a stream to this port, before the sender's reports that it is full. */
+  readonly windowBytesOf: (servicePort: number) => number;
   isBlocked(source: string, target: string): boolean;
   isEndBlocked(end: VirtualEnd): boolean;
   qualityOf(source: string, target: string): LinkQuality;
@@ -145,7 +145,7 @@ export class VirtualEnd {
 
   /** Bytes that the other process has not taken and the kernels have no room for. */
   get queuedBytes(): number {
-    return Math.max(0, this.#untakenBytes - this.#network.windowBytes);
+    return Math.max(0, this.#untakenBytes - this.#network.windowBytesOf(this.servicePort));
   }
 
   /** Takes a copy of what the kernels have room for; see `ByteStream.write`. */

@@ -52,8 +52,8 @@ export class VirtualNetwork {
   /** null: everything is sent. A valve that drops a part of a stream must break the stream before it lets more pass. */
   valve: StreamValve | null = null;
 
-  /** Of each stream: bytes that the kernels of both sides buffer before the sender's reports that it is full. */
-  windowBytes: number = 256 * 1024;
+  /** Of a stream to a port: bytes that the kernels of both sides buffer before the sender's reports that it is full. */
+  windowBytesOf: (servicePort: number) => number = () => WINDOW_BYTES;
   /** How often a sender's kernel was full. */
   backedUpCount = 0;
 
@@ -313,3 +313,6 @@ const RETRY_MS = 100;
 const RETRY_MAX_MS = 1600;
 /** Milliseconds after which a kernel stops trying to connect. */
 const CONNECT_TIMEOUT_MS = 60_000;
+
+/** Bytes that the kernels of both sides of a stream buffer as a rule. */
+export const WINDOW_BYTES: number = 256 * 1024;

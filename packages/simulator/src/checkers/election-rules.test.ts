@@ -49,17 +49,6 @@ describe('the rules of elections', () => {
     expect(script.broken).toEqual([]);
   });
 
-  it.each([
-    ['a worse vote of its own, which it has replaced and could not send', 1, []],
-    ['its own better vote', 3, ['E10']],
-  ])('E10: a server follows another one with %s', (_what, own, broken) => {
-    const script = new EnsembleScript();
-    script.vote(1, 2, { leader: own });
-    script.vote(2, 1, { leader: 2 });
-    script.role(1, 'following', 2);
-    expect(script.broken).toEqual(broken);
-  });
-
   it('E10 holds where the leader itself has said that it leads', () => {
     const script = new EnsembleScript();
     script.vote(1, 2, { leader: 1, electionEpoch: 9 });

@@ -116,11 +116,8 @@ export class ElectionRules {
     // A later round than that of its last notification: it joined the round while the others were unreachable.
     const ownRound = own?.electionEpoch ?? -1n;
     for (const round of new Set(electing.map(({ vote }) => vote.electionEpoch))) {
-      const ofRound = electing.filter(({ vote }) => vote.electionEpoch === round);
-      // A worse vote of its own has been replaced since, though that has not been sent: the kernel was full.
-      const isAgainst = own !== null && own.leader !== leader && compareVotes(own, ofRound[0]!.vote) > 0;
-      if (round < ownRound || (round === ownRound && isAgainst)) continue;
-      const voters = ofRound.map(({ from }) => from);
+      if (round < ownRound || (round === ownRound && own?.leader !== leader)) continue;
+      const voters = electing.filter(({ vote }) => vote.electionEpoch === round).map(({ from }) => from);
       const backers = [id, ...voters];
       if (this.#cluster.isQuorumOfAny(backers) || this.#cluster.isQuorumOfOwnList(id, backers)) return;
     }

@@ -216,7 +216,7 @@ export class LeaderServing {
    * The client of a session has connected to a learner, with the right password.
    *
    * @param timeoutMs as negotiated by the learner
-   * @param answer called at once or in a later turn; false when there is no session to resume
+   * @param answer called before this returns; false when there is no session to resume
    */
   revalidate(
     owner: number,
@@ -226,10 +226,7 @@ export class LeaderServing {
     answer: (isValid: boolean) => void,
   ): void {
     this.#meters.revalidations++;
-    const decide = (): void => answer(this.#move(owner, sessionId, timeoutMs, nowMs));
-    // An earlier upgrade of this local session may still wait behind what is being prepared.
-    if (this.local !== null && this.sessions.get(sessionId) === undefined) this.#proposer.inTurn(decide);
-    else decide();
+    answer(this.#move(owner, sessionId, timeoutMs, nowMs));
   }
 
   #move(owner: number, sessionId: bigint, timeoutMs: number, nowMs: number): boolean {

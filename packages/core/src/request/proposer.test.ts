@@ -327,6 +327,20 @@ test("a learner's sync waits, with the requests before it, while a long request 
   expect(client.replies).toMatchObject([{ xid: 1, error: ErrorCode.ok }]);
 });
 
+test('a session of a learner lives while its txn waits for a long request', () => {
+  const leader = new LeaderParty({ pace: { unitsPerTurn: 1000, changesAtOnce: 64, preparedPerTurn: 2 } });
+  const client = leader.connect();
+  const ops = ['/a', '/b', '/c', '/d', '/e'].map((path) => create(path)) as never[];
+  client.send(1, { op: OpCode.multi, ops });
+  leader.forward(LEARNER, createSession());
+  expect(leader.log.map(({ txn }) => txn.type)).not.toContain(OpCode.multi);
+  leader.serving.touch([{ sessionId: SESSION, timeoutMs: 0 }], 3000);
+  for (let turns = 0; turns < 3; turns++) leader.serving.pipeline.onTurnEnd(0);
+  expect(leader.log.slice(-2).map(({ txn }) => txn.type)).toEqual([OpCode.multi, OpCode.createSession]);
+  const session = leader.serving.sessions.get(SESSION)!;
+  expect(session.dueMs).toBe(3000 + session.timeoutMs);
+});
+
 describe('many simultaneous requests are prepared over several turns, in order', () => {
   const COUNT = 20;
   const paced = () => new LeaderParty({ pace: { unitsPerTurn: 1000, changesAtOnce: 64, preparedPerTurn: 2 } });

@@ -232,7 +232,8 @@ export class Proposer implements WritePath, CommittedTxns {
    * @param owner the learner's server id
    */
   forwarded(owner: number, request: ForwardedRequestPacket, nowMs: number, wallMs: number): void {
-    if (this.#preparation.isBusy) {
+    if (request.op === OpCode.createSession) this.#forwardedSession(owner, request, nowMs, wallMs);
+    else if (this.#preparation.isBusy) {
       const kept = { ...request, body: request.body.slice() };
       this.#preparation.wait(() => this.#forwarded(owner, kept, nowMs, wallMs));
     } else {
@@ -240,24 +241,45 @@ export class Proposer implements WritePath, CommittedTxns {
     }
   }
 
-  #forwarded(owner: number, request: ForwardedRequestPacket, nowMs: number, wallMs: number): void {
-    const header = this.#makeHeader(request.sessionId, request.cxid, wallMs);
-    const propose = (txn: Txn): void => this.#propose(this.#makeProposal(header, txn, null, request.op, nowMs));
-    const prepared = this.#prepareForwarded(owner, request, header, nowMs);
-    if ('advance' in prepared) this.#preparation.begin(prepared, propose);
-    else propose(prepared);
-    // Its client has no turn share on this server; the cost counts against the turn.
+  /** The session lives from now on: its learner reports it as alive while its txn waits for long requests before it. */
+  #forwardedSession(
+    owner: number,
+    { sessionId, cxid, body }: ForwardedRequestPacket,
+    nowMs: number,
+    wallMs: number,
+  ): void {
+    let txn: Txn;
+    if (body.length < 4) txn = errorTxn(ErrorCode.marshallingError);
+    // The id already belongs to another client.
+    else if (this.#parts.sessions.get(sessionId) !== undefined) txn = errorTxn(ErrorCode.sessionExpired);
+    else {
+      const timeoutMs = getInt(body, 0);
+      this.#track(sessionId, timeoutMs, owner, nowMs);
+      txn = { type: OpCode.createSession, timeoutMs };
+    }
+    this.inTurn(() => {
+      const header = this.#makeHeader(sessionId, cxid, wallMs);
+      this.#propose(this.#makeProposal(header, txn, null, OpCode.createSession, nowMs));
+      this.#countCharge();
+    });
+  }
+
+  /** Its client has no turn share on this server; the cost counts against the turn. */
+  #countCharge(): void {
     this.#preparation.count(this.#parts.work.charge(0) >> UNITS_PER_STEP_SHIFT);
   }
 
-  #prepareForwarded(
-    owner: number,
-    request: ForwardedRequestPacket,
-    header: TxnHeader,
-    nowMs: number,
-  ): Txn | PrepareSteps {
+  #forwarded(owner: number, request: ForwardedRequestPacket, nowMs: number, wallMs: number): void {
+    const header = this.#makeHeader(request.sessionId, request.cxid, wallMs);
+    const propose = (txn: Txn): void => this.#propose(this.#makeProposal(header, txn, null, request.op, nowMs));
+    const prepared = this.#prepareForwarded(owner, request, header);
+    if ('advance' in prepared) this.#preparation.begin(prepared, propose);
+    else propose(prepared);
+    this.#countCharge();
+  }
+
+  #prepareForwarded(owner: number, request: ForwardedRequestPacket, header: TxnHeader): Txn | PrepareSteps {
     const { sessionId, op, body } = request;
-    if (op === OpCode.createSession) return this.#prepareCreateSession(owner, request, nowMs);
     // A server of version 3.8.0 forwards a check outside of a multi; it must never get into a log (ZOOKEEPER-2623).
     if (!isClientOp(op)) return errorTxn(ErrorCode.unimplemented);
     const error = this.#admit(owner, request);
@@ -277,15 +299,6 @@ export class Proposer implements WritePath, CommittedTxns {
     if (op !== OpCode.closeSession || session === undefined) return errorTxn(ErrorCode.unimplemented);
     this.#parts.sessions.setClosing(session);
     return preparer.closeSessionSteps(sessionId, header.zxid);
-  }
-
-  #prepareCreateSession(owner: number, { sessionId, body }: ForwardedRequestPacket, nowMs: number): Txn {
-    if (body.length < 4) return errorTxn(ErrorCode.marshallingError);
-    // The id already belongs to another client.
-    if (this.#parts.sessions.get(sessionId) !== undefined) return errorTxn(ErrorCode.sessionExpired);
-    const timeoutMs = getInt(body, 0);
-    this.#track(sessionId, timeoutMs, owner, nowMs);
-    return { type: OpCode.createSession, timeoutMs };
   }
 
   /** A closeSession by a server, which has xid 0, need not come from the server that the client is connected to. */

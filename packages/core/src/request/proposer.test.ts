@@ -327,6 +327,24 @@ test("a learner's sync waits, with the requests before it, while a long request 
   expect(client.replies).toMatchObject([{ xid: 1, error: ErrorCode.ok }]);
 });
 
+test('writes that come behind the end of their session, while both wait for a long request, are refused', () => {
+  const leader = new LeaderParty({ pace: { unitsPerTurn: 1000, changesAtOnce: 64, preparedPerTurn: 2 } });
+  const [busy, client] = [leader.connect(), leader.connect()];
+  const { id } = client.session!;
+  const ops = ['/a', '/b', '/c', '/d', '/e'].map((path) => create(path)) as never[];
+  client.send(1, create('/before'));
+  busy.send(1, { op: OpCode.multi, ops });
+  client.send(2, create('/between'));
+  // Another server ends it, for an operator.
+  leader.forward(LEARNER, { ...request(0, OpCode.closeSession), sessionId: id });
+  client.send(3, create('/behind'));
+  for (let turns = 0; turns < 9; turns++) leader.serving.pipeline.onTurnEnd(0);
+  const own = leader.log.filter(({ header }) => header.sessionId === id).map(({ txn }) => txn.type);
+  expect(own.slice(1)).toEqual([OpCode.create, OpCode.create, OpCode.closeSession, OpCode.error]);
+  leader.commit();
+  expect(leader.serving.pipeline.inFlightCount).toBe(0);
+});
+
 test('a session of a learner lives while its txn waits for a long request', () => {
   const leader = new LeaderParty({ pace: { unitsPerTurn: 1000, changesAtOnce: 64, preparedPerTurn: 2 } });
   const client = leader.connect();

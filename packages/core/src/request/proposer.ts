@@ -178,7 +178,9 @@ export class Proposer implements WritePath, CommittedTxns {
       return;
     }
     const header = this.#makeHeader(session.id, slot.xid, wallMs);
-    if (request.op === OpCode.multi) {
+    // It has waited behind the end, which another server or an operator asked for before it came.
+    if (session.isEnded) this.#proposeFor(client, header, errorTxn(ErrorCode.sessionExpired), slot);
+    else if (request.op === OpCode.multi) {
       const steps = this.#parts.preparer.multiSteps(request, header, client.identities);
       this.#preparation.begin(steps, (txn) => this.#proposeFor(client, header, txn, slot));
     } else {
@@ -199,6 +201,7 @@ export class Proposer implements WritePath, CommittedTxns {
 
   #closeSession(client: Client, session: Session, slot: Slot, wallMs: number): void {
     const header = this.#makeHeader(session.id, slot.xid, wallMs);
+    session.isEnded = true;
     const steps = this.#parts.preparer.closeSessionSteps(session.id, header.zxid);
     this.#preparation.begin(steps, (txn) => this.#proposeFor(client, header, txn, slot));
   }
@@ -298,6 +301,7 @@ export class Proposer implements WritePath, CommittedTxns {
     const session = this.#parts.sessions.get(sessionId);
     if (op !== OpCode.closeSession || session === undefined) return errorTxn(ErrorCode.unimplemented);
     this.#parts.sessions.setClosing(session);
+    session.isEnded = true;
     return preparer.closeSessionSteps(sessionId, header.zxid);
   }
 

@@ -25,6 +25,8 @@ export class Session {
   dueMs = 0;
   /** Set once a closeSession is requested: nothing more is accepted from it. */
   isClosing = false;
+  /** The txn of its end has been prepared: what comes after that is not for this session. Known to the leader only. */
+  isEnded = false;
   /** On a leader: the server whose requests for the session are accepted, a learner's id or a `SessionOwner`. */
   owner: number = SessionOwner.none;
   /** Only known to the server that its client is connected to. Maintained by `LocalSessions`. */

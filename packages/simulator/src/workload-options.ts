@@ -27,7 +27,7 @@ export interface WorkloadOptions {
   readonly hasQuotas: boolean;
   /** Ephemerals that one client in a while makes for its session, with multis. Default 0: some only. */
   readonly hugeSessionSize: number;
-  /** How often a client sends a multi whose writes are all to one znode. Default 0. */
+  /** How often a client sends a multi that deletes and creates a znode. Default 0. */
   readonly rewriteChance: number;
   /** How often a client leaves some sessions behind, each with an ephemeral, without closing them. Default 0. */
   readonly abandonChance: number;

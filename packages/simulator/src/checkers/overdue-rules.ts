@@ -99,7 +99,7 @@ export class OverdueRules {
       const { packet } = event;
       if (packet.type === PacketType.ping) for (const { sessionId } of packet.sessions) this.onSign(sessionId);
       else if (packet.type === PacketType.revalidate || packet.type === PacketType.request)
-        this.onSign(packet.sessionId);
+        this.onSign(packet.sessionId, event.from);
     } else if (event.kind === 'leader-packet' && event.stage === 'sent' && event.packet.type === PacketType.proposal) {
       const { header, txn } = event.packet.entry;
       if (txn.type === OpCode.closeSession) this.onEnding(event.from, header.sessionId);

@@ -1,14 +1,6 @@
 import type { ConnectOptions } from '@meerkat/client';
 import type { Identity } from './checkers/access.ts';
-import type {
-  History,
-  MultiPart,
-  MultiWrite,
-  Operation,
-  OperationRequest,
-  ReadRequest,
-  WriteRequest,
-} from './history.ts';
+import type { History, MultiPart, Operation, OperationRequest } from './history.ts';
 import { HistoryTap } from './history-tap.ts';
 import { RecordedClient } from './recorded-client.ts';
 import type { SeededRandom } from './seeded-random.ts';
@@ -17,36 +9,25 @@ import type { WorkloadAcls } from './workload-acls.ts';
 import type { WorkloadHost } from './workload-host.ts';
 import type { Meetings } from './workload-meetings.ts';
 import { OVERLONG_PATH, type WorkloadOptions } from './workload-options.ts';
-import { drawQuotaWrite, limitsPathOf, quotaPathOf } from './workload-quotas.ts';
+import { limitsPathOf } from './workload-quotas.ts';
+import { ROOT, WorkloadRequests } from './workload-requests.ts';
 
-/**
- * One client of a workload: sends a request, sometimes before the last reply has arrived, and pauses.
- *
- * The znodes are `/w`, the keys `/w/0`, `/w/1`, … with children of their own, and sequential ones below `/w/q`. No
- * value is written twice, so that a value that was read tells which write it saw.
- */
+/** One client of a workload: sends a request, sometimes before the last reply has arrived, and pauses. */
 export class WorkloadClient {
   readonly host: string;
   readonly #world: WorkloadHost;
   readonly #history: History;
   readonly #options: WorkloadOptions;
   readonly #identity: Identity;
-  /** null: no permissions are set. */
-  readonly #acls: WorkloadAcls | null;
   readonly #random: SeededRandom;
+  readonly #requests: WorkloadRequests;
   readonly #meetings: Meetings;
-  /** What a meeting is about, while this client asks for something there. */
-  #subject: string | null = null;
   /** Programs of this host, each under its own name: the one that works, and the one that takes over from it. */
   readonly #programs: [Program, Program];
   #recorded: RecordedClient | null = null;
   #isOver = false;
   #outstanding = 0;
   #onAnswer: (() => void) | null = null;
-  #values = 0;
-  readonly #versions: Map<string, number> = new Map();
-  /** Sequential znodes that it has created and not deleted yet. */
-  #sequential: string[] = [];
   /** The last ephemeral znode of its session. */
   #ephemeral: string | null = null;
   readonly #watches: { readonly path: string; readonly end: () => void }[] = [];
@@ -68,7 +49,7 @@ export class WorkloadClient {
     this.#options = options;
     this.#random = world.random.fork(`workload ${host}`);
     this.#identity = identity;
-    this.#acls = acls;
+    this.#requests = new WorkloadRequests(host, acls, this.#random, options);
     const makeProgram = (name: string): Program => {
       history.identities.set(name, identity);
       return { name, tap: new HistoryTap(history, name, nextConnection) };
@@ -183,14 +164,14 @@ export class WorkloadClient {
       return;
     }
     if (rewriteChance > 0 && random.chance(rewriteChance)) {
-      void this.#ask(recorded, { op: 'multi', parts: this.#rewrite() });
+      void this.#ask(recorded, this.#requests.rewrite());
       return;
     }
     if (abandonChance > 0 && random.chance(abandonChance)) {
       await this.#abandon();
       return;
     }
-    if (random.chance(MEETING_CHANCE)) this.#meetings.call(this.#pickKey(), this.#world.sleep(MEETING_DELAY_MS));
+    if (random.chance(MEETING_CHANCE)) this.#meetings.call(this.#requests.key(), this.#world.sleep(MEETING_DELAY_MS));
     const dice = random.fraction();
     if (dice < 0.005) {
       // The session ends, and the next action begins another.
@@ -204,7 +185,9 @@ export class WorkloadClient {
     else if (dice < 0.044) await this.#succeed(recorded);
     else {
       const timeoutMs = random.chance(0.03) ? random.between(20, 2000) : null;
-      const answered = this.#ask(recorded, this.#nextRequest(), timeoutMs);
+      const isFirst = this.#history.operations.length < this.#options.clients * 2;
+      const watched = this.#watches.map(({ path }) => path);
+      const answered = this.#ask(recorded, this.#requests.draw(isFirst, watched), timeoutMs);
       if (random.chance(0.5)) await answered;
     }
   }
@@ -214,9 +197,7 @@ export class WorkloadClient {
     const meeting = this.#meetings.next;
     if (meeting === null) return;
     await meeting.begins;
-    this.#subject = meeting.path;
-    const requests = Array.from({ length: this.#random.between(1, 3) }, () => this.#nextWrite());
-    this.#subject = null;
+    const requests = this.#requests.writesTo(meeting.path, this.#random.between(1, 3));
     for (const request of requests) void this.#ask(recorded, request);
   }
 
@@ -231,8 +212,8 @@ export class WorkloadClient {
   /** Ephemerals of long names below some of the znodes; all at once, so that its session may end among them. */
   async #crowd(recorded: RecordedClient): Promise<void> {
     const asked = Array.from({ length: CROWD }, () => {
-      const path = `${this.#random.chance(0.3) ? ROOT : this.#pickPath()}/${CROWD_NAME}`;
-      const data = this.#nextValue();
+      const path = `${this.#random.chance(0.3) ? ROOT : this.#requests.path()}/${CROWD_NAME}`;
+      const data = this.#requests.value();
       return this.#ask(recorded, { op: 'create', path, data, mode: 'ephemeral', isSequential: true });
     });
     await Promise.all(asked);
@@ -258,13 +239,19 @@ export class WorkloadClient {
     const random = this.#random;
     this.#programs.reverse();
     const successor = await this.#open(this.#programs[0]);
-    const path = this.#ephemeral ?? this.#pickPath();
-    const create = { op: 'create', path, data: this.#nextValue(), mode: 'ephemeral', isSequential: false } as const;
+    const path = this.#ephemeral ?? this.#requests.path();
+    const create = {
+      op: 'create',
+      path,
+      data: this.#requests.value(),
+      mode: 'ephemeral',
+      isSequential: false,
+    } as const;
     if (this.#ephemeral === null) await this.#ask(recorded, create);
     this.#endWatches();
     this.#recorded = successor;
     const remove = { op: 'delete', path, version: -1 } as const;
-    const again = { ...create, data: this.#nextValue() };
+    const again = { ...create, data: this.#requests.value() };
     const taken = random.chance(0.5)
       ? [this.#ask(successor, { op: 'multi', parts: [remove, again] })]
       : [this.#ask(successor, remove), this.#ask(successor, again)];
@@ -289,14 +276,20 @@ export class WorkloadClient {
     for (let left = 0; left < ABANDONED; left++) {
       const recorded = await this.#open(this.#programs[1], undefined, timeoutMs);
       const path = `${ROOT}/q-`;
-      await this.#ask(recorded, { op: 'create', path, data: this.#nextValue(), mode: 'ephemeral', isSequential: true });
+      await this.#ask(recorded, {
+        op: 'create',
+        path,
+        data: this.#requests.value(),
+        mode: 'ephemeral',
+        isSequential: true,
+      });
       const session = await recorded.client.detach({ timeoutMs: 2000 }).catch(() => undefined);
       if (session === undefined) await recorded.close();
     }
   }
 
   #watchForAWhile(recorded: RecordedClient): void {
-    const path = this.#pickPath();
+    const path = this.#requests.path();
     const { armed, end } = recorded.watch(path, this.#random.chance(0.5));
     this.#outstanding++;
     armed.then((operation) => this.#onAnswered(operation)).catch((error: unknown) => this.#world.fail(error));
@@ -308,127 +301,14 @@ export class WorkloadClient {
     for (const { end } of this.#watches.splice(0)) end();
   }
 
-  #nextRequest(): OperationRequest {
-    const random = this.#random;
-    const dice = random.fraction();
-    if (this.#history.operations.length < this.#options.clients * 2) {
-      const path = this.#options.hasQuotas && random.chance(0.5) ? quotaPathOf(ROOT) : ROOT;
-      return { op: 'create', path, data: '', mode: 'persistent', isSequential: false };
-    }
-    if (dice < 0.5) return this.#nextRead();
-    if (this.#options.hasQuotas && random.chance(0.12)) {
-      return drawQuotaWrite(random, this.#pickKey());
-    }
-    if (dice < 0.9) return this.#nextWrite();
-    if (dice < 0.97) {
-      const parts = Array.from({ length: random.between(1, PARTS_MAX) }, () => this.#nextPart());
-      if (!random.chance(0.1)) return { op: 'multi', parts };
-      // Long ones, of which more than a few succeed.
-      const checks = Array.from({ length: random.between(10, 100) }, () => CHECK_OF_ROOT);
-      return { op: 'multi', parts: [...checks, this.#nextMultiWrite(this.#options.valueBytesMax / PARTS_MAX)] };
-    }
-    return { op: 'sync', path: ROOT };
-  }
-
-  #nextRead(): ReadRequest {
-    const random = this.#random;
-    const op = random.pick(['get', 'get', 'exists', 'children'] as const);
-    // Watches of several kinds on one path interfere.
-    const watched = this.#watches.length > 0 && random.chance(0.3) ? random.pick(this.#watches).path : null;
-    const path = watched ?? (random.chance(0.2) ? ROOT : this.#pickPath());
-    return { op, path, hasWatch: random.chance(0.3), isLinearizable: random.chance(0.2) };
-  }
-
-  #nextPart(): MultiPart {
-    if (!this.#random.chance(0.25)) return this.#nextMultiWrite(this.#options.valueBytesMax / PARTS_MAX);
-    const path = this.#pickPath();
-    return { op: 'check', path, version: this.#pickVersion(path) };
-  }
-
-  /** Deletes a znode and creates it, with other parts before, between and behind: each may fail. */
-  #rewrite(): readonly MultiPart[] {
-    const random = this.#random;
-    const path = this.#pickPath();
-    const set = (): MultiPart => ({ op: 'set', path, data: this.#nextValue(), version: this.#pickVersion(path) });
-    const other = (): readonly MultiPart[] =>
-      random.chance(0.3) ? [random.chance(0.5) ? set() : this.#nextPart()] : [];
-    const remove: MultiPart = { op: 'delete', path, version: -1 };
-    const create: MultiPart = { op: 'create', path, data: this.#nextValue(), mode: 'persistent', isSequential: false };
-    const both = random.chance(0.7) ? [remove, ...other(), create] : [create, ...other(), remove];
-    return [...other(), ...both, ...other()];
-  }
-
-  #nextWrite(): WriteRequest {
-    if (this.#acls === null || !this.#random.chance(0.12)) return this.#nextMultiWrite();
-    const version = this.#random.chance(0.7) ? -1 : this.#random.between(0, 3);
-    return { op: 'setAcl', path: this.#pickPath(), acl: this.#acls.draw(this.#random), version };
-  }
-
-  #nextMultiWrite(valueBytesMax: number = this.#options.valueBytesMax): MultiWrite {
-    const random = this.#random;
-    const path = this.#pickPath();
-    const dice = random.fraction();
-    if (dice < 0.35) {
-      const isSequential = random.chance(0.35);
-      const life = this.#nextLife();
-      const acl = this.#acls === null || isSequential ? {} : { acl: this.#acls.draw(random) };
-      const data = this.#nextValue(valueBytesMax);
-      if (life.mode === 'container') return { op: 'create', path, data, ...life, isSequential: false, ...acl };
-      return { op: 'create', path: isSequential ? `${ROOT}/q-` : path, data, ...life, isSequential, ...acl };
-    }
-    if (dice < 0.7) return { op: 'set', path, data: this.#nextValue(valueBytesMax), version: this.#pickVersion(path) };
-    if (random.chance(0.5)) {
-      const known = this.#sequential.shift();
-      if (known !== undefined) return { op: 'delete', path: known, version: -1 };
-    }
-    return { op: 'delete', path, version: this.#pickVersion(path) };
-  }
-
-  #pickKey(): string {
-    return `${ROOT}/${this.#random.between(0, this.#options.keys - 1)}`;
-  }
-
-  #pickPath(): string {
-    const random = this.#random;
-    const key = this.#subject ?? this.#pickKey();
-    return random.chance(0.25) ? `${key}/${random.between(0, 1)}` : key;
-  }
-
-  /** Any, the one that was seen last, or one that is wrong. */
-  #pickVersion(path: string): number {
-    if (this.#random.chance(0.4)) return -1;
-    return (this.#versions.get(path) ?? 0) + (this.#random.chance(0.1) ? 1 : 0);
-  }
-
-  /** How long a znode lives, besides until it is deleted. */
-  #nextLife(): Pick<Extract<MultiWrite, { readonly op: 'create' }>, 'mode' | 'ttlMs'> {
-    const random = this.#random;
-    if (this.#options.hasCollectables && random.chance(0.4)) {
-      return random.chance(0.5) ? { mode: 'container' } : { mode: 'persistent', ttlMs: random.between(100, 3000) };
-    }
-    return { mode: random.chance(0.4) ? 'ephemeral' : 'persistent' };
-  }
-
-  /** @param bytesMax one in four is between some bytes and so long; 0: all are short */
-  #nextValue(bytesMax = 0): string {
-    const value = `${this.host}.${++this.#values}`;
-    if (bytesMax === 0 || !this.#random.chance(0.25)) return value;
-    const length = Math.floor(100 * (bytesMax / 100) ** this.#random.fraction());
-    return value.padEnd(length, '.');
-  }
-
-  #onAnswered({ request, result }: Operation): void {
+  #onAnswered(operation: Operation): void {
     this.#outstanding--;
     this.#onAnswer?.();
     this.#onAnswer = null;
-    if (result === null) return;
-    if (result.op === 'create' && request.op === 'create') {
-      if (request.isSequential) this.#sequential.push(result.path);
-      else if (request.mode === 'ephemeral') this.#ephemeral = result.path;
-    }
-    if ('path' in request && 'stat' in result && result.stat !== null) {
-      this.#versions.set(request.path, result.stat.version);
-    }
+    this.#requests.onAnswered(operation);
+    const { request, result } = operation;
+    if (result?.op !== 'create' || request.op !== 'create' || request.isSequential) return;
+    if (request.mode === 'ephemeral') this.#ephemeral = result.path;
   }
 
   #nextAnswer(): Promise<void> {
@@ -444,10 +324,7 @@ interface Program {
   readonly tap: HistoryTap;
 }
 
-const ROOT = '/w';
-const CHECK_OF_ROOT = { op: 'check', path: ROOT, version: -1 } as const;
 const WATCHES_MAX = 2;
-const PARTS_MAX = 4;
 /** Of all that a client does. */
 const MEETING_CHANCE = 0.03;
 const MEETING_DELAY_MS = 100;

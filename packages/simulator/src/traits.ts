@@ -112,7 +112,7 @@ export function configurationOf(traits: readonly Trait[]): Configuration {
       ...(has('busy') ? { operationsPerSecond: 25, outstandingMax: 12 } : {}),
       hasQuotas: has('quotas'),
       readOnlyChance: has('read-only') ? 0.5 : 0,
-      rewriteChance: has('rewrites') && !has('acls') ? 0.1 : 0,
+      rewriteChance: has('rewrites') ? 0.1 : 0,
       abandonChance: has('abandoned-sessions') ? 0.01 : 0,
       hugeSessionSize: has('huge-sessions') && !has('short-txns') ? 2500 : 0,
     },

@@ -78,7 +78,9 @@ export class WorkloadRequests {
     const set = (): MultiPart => ({ op: 'set', path, data: this.value(), version: this.#version(path) });
     const other = (): readonly MultiPart[] => (random.chance(0.3) ? [random.chance(0.5) ? set() : this.#part()] : []);
     const remove: MultiPart = { op: 'delete', path, version: -1 };
-    const create: MultiPart = { op: 'create', path, data: this.value(), mode: 'persistent', isSequential: false };
+    const data = this.value();
+    const acl = this.#acls === null ? {} : { acl: this.#acls.draw(random) };
+    const create: MultiPart = { op: 'create', path, data, mode: 'persistent', isSequential: false, ...acl };
     const both = random.chance(0.7) ? [remove, ...other(), create] : [create, ...other(), remove];
     return { op: 'multi', parts: [...other(), ...both, ...other()] };
   }

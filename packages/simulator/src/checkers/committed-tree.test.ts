@@ -1,4 +1,4 @@
-import { makeZxid, OPEN_ACL, OpCode, type Txn } from '@meerkat/protocol';
+import { makeZxid, OPEN_ACL, OpCode, Perm, type Txn } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import { type CommittedBase, CommittedTree } from './committed-tree.ts';
 import type { FinalState, FinalZnode } from './final-rules.ts';
@@ -50,6 +50,21 @@ describe('the tree of the committed txns', () => {
     script.commit({ type: OpCode.multi, txns: [{ ...script.create('/b'), parentCversion: 2 }, error] });
     expect(script.tree.stateAt('/a', z1)).toMatchObject({ version: 1, czxid: z1, mzxid: z1 });
     expect(script.tree.stateAt('/b', z2)).toBeNull();
+  });
+
+  it('knows the permissions inside a multi, of a state that cannot be read', () => {
+    const script = new ClientScript();
+    const noRead = [{ perms: Perm.write, scheme: 'world', id: 'anyone' }];
+    script.commit(script.create('/a'));
+    script.commit({
+      type: OpCode.multi,
+      txns: [deleteTxn('/a'), { ...script.create('/a'), acl: noRead }, deleteTxn('/a'), script.create('/a')],
+    });
+    script.commit(setTxn('/a', 'x', 1));
+    expect(script.tree.stateAt('/a', z2)).toMatchObject({ acl: OPEN_ACL });
+    expect(script.tree.aclsBetween('/a', z1, z2)).toContainEqual(noRead);
+    expect(script.tree.aclsBetween('/a', 0, z1)).not.toContainEqual(noRead);
+    expect(script.tree.aclsBetween('/a', z2, z3)).not.toContainEqual(noRead);
   });
 
   function faultsOf(build: (script: ClientScript) => void): string[] {

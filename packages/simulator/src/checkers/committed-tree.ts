@@ -6,6 +6,7 @@
  * S3 (ephemerals and their sessions), D11 (the paths listed in a closeSession).
  */
 import {
+  type Acl,
   type CloseSessionTxn,
   hexZxid,
   nameOf,
@@ -55,6 +56,8 @@ export class CommittedTree {
   readonly sessions: Map<bigint, SessionLife> = new Map();
   readonly changes: Change[] = [];
   readonly #states: Map<string, ZnodeState[]> = new Map();
+  /** States that the same multi has replaced. */
+  readonly #insideMultis: Map<string, ZnodeState[]> = new Map();
   /** Of each znode that has ever had children. */
   readonly #children: Map<string, ChildHistory> = new Map();
   readonly #ephemerals: Map<bigint, Set<string>> = new Map();
@@ -140,6 +143,13 @@ export class CommittedTree {
   statesBetween(path: string, zxid: number, until: number): readonly ZnodeState[] {
     const states = this.#states.get(path) ?? [];
     return states.slice(Math.max(countUpTo(states, zxid) - 1, 0), countUpTo(states, until));
+  }
+
+  /** Every list of permissions that a path had from `zxid` to `until`, those inside a multi included. */
+  aclsBetween(path: string, zxid: number, until: number): readonly (readonly Acl[])[] {
+    const inside = this.#insideMultis.get(path) ?? [];
+    const passed = inside.slice(countUpTo(inside, zxid), countUpTo(inside, until));
+    return [...this.statesBetween(path, zxid, until), ...passed].map(({ acl }) => acl);
   }
 
   /** Names of children at that time, sorted. */
@@ -341,12 +351,15 @@ export class CommittedTree {
     return state?.exists === true ? state : null;
   }
 
-  /** Of several states of one zxid (a multi) only the last one can be seen. */
+  /** Of several states of one zxid (a multi) only the last one can be read. */
   #push(path: string, state: ZnodeState): void {
-    const states = this.#states.get(path);
-    if (states === undefined) this.#states.set(path, [state]);
-    else if (states[states.length - 1]!.zxid === state.zxid) states[states.length - 1] = state;
-    else states.push(state);
+    const states = listOf(this.#states, path);
+    const last = states[states.length - 1];
+    if (last?.zxid === state.zxid) {
+      listOf(this.#insideMultis, path).push(last);
+      states.pop();
+    }
+    states.push(state);
   }
 
   #noteChild(path: string, zxid: number, isThere: boolean): void {
@@ -362,10 +375,17 @@ export class CommittedTree {
   #change(zxid: number, type: ChangeType, path: string): void {
     const change = { zxid, position: this.changes.length, type, path };
     this.changes.push(change);
-    const changes = this.#changesByPath.get(path);
-    if (changes === undefined) this.#changesByPath.set(path, [change]);
-    else changes.push(change);
+    listOf(this.#changesByPath, path).push(change);
   }
+}
+
+function listOf<T>(lists: Map<string, T[]>, path: string): T[] {
+  let list = lists.get(path);
+  if (list === undefined) {
+    list = [];
+    lists.set(path, list);
+  }
+  return list;
 }
 
 /** Twice the default of `jute.maxbuffer`. */

@@ -70,7 +70,7 @@ export class StirRules {
   /** Between the two zxids, the client was at some time not allowed to read the znode. */
   #isHidden(path: string, client: string, zxid: number, until: number): boolean {
     const identity = this.#log.identityOf(client);
-    return this.#tree.statesBetween(path, zxid, until).some(({ acl }) => !mayRead(acl, identity));
+    return this.#tree.aclsBetween(path, zxid, until).some((acl) => !mayRead(acl, identity));
   }
 
   /** The program that waited has ended. */

@@ -120,8 +120,8 @@ export class WatchRules {
     // A server that replays missed events does not say when they happened.
     if (zxid === null || zxid <= 0) return;
     if (this.#happened(zxid, type, path)) {
-      const states = this.#tree.statesBetween(path, this.#tree.zxidBefore(zxid), zxid);
-      if (states.some(({ acl }) => mayRead(acl, identity))) return;
+      const acls = this.#tree.aclsBetween(path, this.#tree.zxidBefore(zxid), zxid);
+      if (acls.some((acl) => mayRead(acl, identity))) return;
       const message = `${who}: is told ${type} ${path} of ${hexZxid(zxid)}, which it may not read`;
       this.#violations.reportAt(event.atMs, 'C7', [], message);
       return;
@@ -136,7 +136,7 @@ export class WatchRules {
 
   /** Between the two zxids, this identity was at some time not allowed to read the znode. */
   #wasHidden(path: string, identity: Identity, zxid: number, until: number): boolean {
-    return this.#tree.statesBetween(path, zxid, until).some(({ acl }) => !mayRead(acl, identity));
+    return this.#tree.aclsBetween(path, zxid, until).some((acl) => !mayRead(acl, identity));
   }
 
   /** @returns what should have fired the watch at the latest when a reply of `zxid` was sent, or null */

@@ -325,14 +325,7 @@ export class Leading implements Role, LeaderEffects {
   }
 
   revalidated(link: LinkId, serverId: number, { sessionId, timeoutMs }: RevalidateRequestPacket): void {
-    const answer = (isValid: boolean): void => this.#onRevalidated(link, sessionId, isValid);
-    if (this.#serving === null) answer(false);
-    else this.#serving.revalidate(serverId, sessionId, timeoutMs, this.#receivedMs, answer);
-  }
-
-  #onRevalidated(link: LinkId, sessionId: bigint, isValid: boolean): void {
-    // The learner may have disconnected in the meantime.
-    if (!this.#links.has(link)) return;
+    const isValid = this.#serving?.revalidate(serverId, sessionId, timeoutMs, this.#receivedMs) ?? false;
     const { lastCommitted, lastTxn } = this.#leader;
     // The learner must first receive everything committed, so that it knows the session. An observer is not sent
     // proposals: it must first receive everything that the session requested elsewhere. Otherwise it would take such a

@@ -216,20 +216,10 @@ export class LeaderServing {
    * The client of a session has connected to a learner, with the right password.
    *
    * @param timeoutMs as negotiated by the learner
-   * @param answer called before this returns; false when there is no session to resume
+   * @returns false when there is no session to resume
    */
-  revalidate(
-    owner: number,
-    sessionId: bigint,
-    timeoutMs: number,
-    nowMs: number,
-    answer: (isValid: boolean) => void,
-  ): void {
+  revalidate(owner: number, sessionId: bigint, timeoutMs: number, nowMs: number): boolean {
     this.#meters.revalidations++;
-    answer(this.#move(owner, sessionId, timeoutMs, nowMs));
-  }
-
-  #move(owner: number, sessionId: bigint, timeoutMs: number, nowMs: number): boolean {
     if (this.sessions.move(sessionId, owner, timeoutMs, nowMs) === null) return false;
     this.pipeline.clientOf(sessionId)?.closeAfterReplies(MOVED);
     return true;

@@ -186,9 +186,9 @@ describe('a leader', () => {
     // Its client reconnects before the multi is prepared, which still takes several turns.
     const proposed = leader.broadcast.lastProposed;
     const asked = [leader.revalidate(2, id, 4000), leader.revalidate(2, id + 1n, 4000)];
-    expect([leader.broadcast.lastProposed, asked[0]?.isValid, asked[1]?.isValid]).toEqual([proposed, true, false]);
+    expect(asked).toEqual([true, false]);
+    expect(leader.broadcast.lastProposed).toBe(proposed);
     for (let turns = 0; turns < 4; turns++) leader.serving.pipeline.onTurnEnd(0);
-    expect(asked).toEqual([{ isValid: true }, { isValid: false }]);
     leader.commit();
     expect(leader.outcomesOf(id)).toEqual([OpCode.createSession, OpCode.create]);
   });

@@ -190,7 +190,7 @@ describe('a session of a learner', () => {
     expect(leader.outcomesOf(SESSION)).toEqual([-10, OpCode.create, -11, expired, expired]);
     leader.ask(request(5, OpCode.create, createBody('/later')));
     expect(leader.lastError).toBe(expired);
-    expect(leader.revalidate(LEARNER, SESSION, 5000).isValid).toBe(false);
+    expect(leader.revalidate(LEARNER, SESSION, 5000)).toBe(false);
     expect(leader.serving.database.tree.znodes.find('/e')).toBe(0);
   });
 
@@ -204,7 +204,7 @@ describe('a session of a learner', () => {
 describe('the owner of a session', () => {
   test('is the server that revalidated it last; others get SESSIONMOVED', () => {
     const leader = new Leader();
-    expect(leader.revalidate(OTHER, SESSION, 8000).isValid).toBe(true);
+    expect(leader.revalidate(OTHER, SESSION, 8000)).toBe(true);
     expect(leader.serving.sessions.get(SESSION)?.timeoutMs).toBe(8000);
     leader.ask(request(1, OpCode.create, createBody('/a')));
     expect(leader.lastError).toBe(ErrorCode.sessionMoved);
@@ -229,7 +229,7 @@ describe('the owner of a session', () => {
     const client = leader.connect();
     const { id } = client.session!;
     client.send(1, create('/a'));
-    expect(leader.revalidate(LEARNER, id, 5000).isValid).toBe(true);
+    expect(leader.revalidate(LEARNER, id, 5000)).toBe(true);
     expect(client.closeReason).toBe('its session has moved to another server');
     client.send(2, create('/b'));
     client.send(3, { op: OpCode.closeSession });

@@ -128,10 +128,9 @@ export class Conversation {
       serving.touch(word, this.nowMs);
     } else if (word.type === PacketType.revalidate) {
       const { sessionId, timeoutMs } = word;
-      serving.revalidate(link.serverId, sessionId, timeoutMs, this.nowMs, (isValid) => {
-        this.#sendProposals(link);
-        link.toLearner.push({ kind: 'revalidate', sessionId, isValid });
-      });
+      const isValid = serving.revalidate(link.serverId, sessionId, timeoutMs, this.nowMs);
+      this.#sendProposals(link);
+      link.toLearner.push({ kind: 'revalidate', sessionId, isValid });
     } else {
       serving.onForwarded(link.serverId, word, this.nowMs, this.nowMs, (ticket) => link.tickets.push(ticket));
       this.#sendSyncs(link);

@@ -86,13 +86,9 @@ export class LeaderParty {
     return asked;
   }
 
-  /** A learner revalidates a session of its client. @returns null while that is not answered */
-  revalidate(owner: number, sessionId: bigint, timeoutMs: number): { isValid: boolean | null } {
-    const asked: { isValid: boolean | null } = { isValid: null };
-    this.serving.revalidate(owner, sessionId, timeoutMs, 0, (isValid) => {
-      asked.isValid = isValid;
-    });
-    return asked;
+  /** A learner revalidates a session of its client. */
+  revalidate(owner: number, sessionId: bigint, timeoutMs: number): boolean {
+    return this.serving.revalidate(owner, sessionId, timeoutMs, 0);
   }
 
   /** A client with a session. */

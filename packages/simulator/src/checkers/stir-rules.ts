@@ -40,7 +40,7 @@ export class StirRules {
       } else if (leavesWatch(operation) && !notifications.some(({ order }) => order < ends.order)) {
         // A change that its client may not read has used it up.
         if (this.#wasHidden(operation, operation.zxid ?? 0, ends.zxid)) continue;
-        const message = `${describe(operation)} waits for a change and was told of none until ${hexZxid(ends.zxid)}`;
+        const message = `${describe(operation)} waits for a change and was notified of none until ${hexZxid(ends.zxid)}`;
         this.#violations.reportAt(ends.atMs, 'W7', [], message);
       }
     }
@@ -57,7 +57,7 @@ export class StirRules {
       if (zxid <= begins.zxid || zxid > ends.zxid || !isWatched(change, request.path, request.isRecursive)) continue;
       if (notifications.has(`${zxid} ${type} ${path}`)) continue;
       if (this.#isHidden(path, client, this.#tree.zxidBefore(zxid), zxid)) continue;
-      const message = `${describe(operation)} was not told ${type} ${path} of ${hexZxid(zxid)}`;
+      const message = `${describe(operation)} was not notified of ${type} ${path} of ${hexZxid(zxid)}`;
       this.#violations.reportAt(ends.atMs, 'W7', [], message);
       return;
     }

@@ -37,7 +37,7 @@ describe('a watch for one change', () => {
     ['of a change that was missed', 'children', true, []],
     ['of none', 'exists', false, ['W4']],
     ['of none', 'children', false, ['W4']],
-  ] as const)('is told on another connection %s: the watch of %s', (_what, op, isChanged, broken) => {
+  ] as const)('notifies on another connection %s: the watch of %s', (_what, op, isChanged, broken) => {
     const script = watching();
     const read = script.read('c2', op, op === 'exists' ? '/b' : '/a', { hasWatch: true });
     const relative = script.lastZxid;
@@ -52,7 +52,7 @@ describe('a watch for one change', () => {
     expect(script.broken).toEqual(broken);
   });
 
-  it('of children is told on another connection when the client says that it has seen nothing, not even the znode', () => {
+  it('of children notifies on another connection when the client says that it has seen nothing, not even the znode', () => {
     const script = watching();
     const read = script.read('c2', 'children', '/a', { hasWatch: true });
     script.connect('c2');
@@ -67,19 +67,22 @@ describe('a watch for one change', () => {
   it.each([
     ['beside a recursive watch', ['/a'], []],
     ['without a recursive watch', [], ['W4']],
-  ] as const)('of children is told of a child that another watch has waited for, %s', (_what, recursive, broken) => {
-    const script = watching();
-    script.make('c1', '/a/b');
-    const read = script.read('c2', 'children', '/a', { hasWatch: true });
-    const relative = script.lastZxid;
-    script.connect('c2');
-    script.rearm('c2', relative, { child: ['/a'], exist: ['/a/b'], recursive: [...recursive] });
-    script.event('c2', 'created', '/a/b', null);
-    script.notified(read, 'children', '/a', null);
-    script.read('c2', 'get', '/a');
-    script.make('c1', '/later');
-    expect(script.broken).toEqual(broken);
-  });
+  ] as const)(
+    'of children notifies of a child that another watch has waited for, %s',
+    (_what, recursive, broken) => {
+      const script = watching();
+      script.make('c1', '/a/b');
+      const read = script.read('c2', 'children', '/a', { hasWatch: true });
+      const relative = script.lastZxid;
+      script.connect('c2');
+      script.rearm('c2', relative, { child: ['/a'], exist: ['/a/b'], recursive: [...recursive] });
+      script.event('c2', 'created', '/a/b', null);
+      script.notified(read, 'children', '/a', null);
+      script.read('c2', 'get', '/a');
+      script.make('c1', '/later');
+      expect(script.broken).toEqual(broken);
+    },
+  );
 
   it.each(['exists', 'children'] as const)('W1: no event comes for the watch of %s', (op) => {
     const script = watching();
@@ -120,7 +123,7 @@ describe('a watch for one change', () => {
     expect(script.broken).toEqual(['W2']);
   });
 
-  it('W4: an event tells of no change', () => {
+  it('W4: an event is about no change', () => {
     const script = watching();
     script.read('c2', 'get', '/a', { hasWatch: true });
     const { zxid } = script.make('c1', '/b');
@@ -178,23 +181,26 @@ describe('a watch for one change, on another connection', () => {
     ['get', '/a', 'changed'],
     ['exists', '/b', 'created'],
     ['children', '/', 'children'],
-  ] as const)('W3: the program of a %s is told of nothing before a reply shows what has changed', (op, path, type) => {
-    const lives = [true, false].map((isNotified) => {
-      const script = watching();
-      const read = script.read('c2', op, path, { hasWatch: true });
-      script.set('c1', '/a', 'x', 1);
-      script.make('c1', '/b');
-      script.connect('c2');
-      // Independent of what the client has sent to the server.
-      if (isNotified) script.notified(read, type, path, null);
-      script.read('c2', 'exists', '/none');
-      script.nowMs += 10_000;
-      script.notified(read, type, path, null);
-      return script;
-    });
-    expect(lives[0]!.broken).toEqual(['W1']);
-    expect(lives[1]!.broken).toEqual(['W3']);
-  });
+  ] as const)(
+    'W3: the program of a %s is notified of nothing before a reply shows what has changed',
+    (op, path, type) => {
+      const lives = [true, false].map((isNotified) => {
+        const script = watching();
+        const read = script.read('c2', op, path, { hasWatch: true });
+        script.set('c1', '/a', 'x', 1);
+        script.make('c1', '/b');
+        script.connect('c2');
+        // Independent of what the client has sent to the server.
+        if (isNotified) script.notified(read, type, path, null);
+        script.read('c2', 'exists', '/none');
+        script.nowMs += 10_000;
+        script.notified(read, type, path, null);
+        return script;
+      });
+      expect(lives[0]!.broken).toEqual(['W1']);
+      expect(lives[1]!.broken).toEqual(['W3']);
+    },
+  );
 
   it('W3 asks nothing of a program that has ended, nor where a znode has come and gone again', () => {
     const script = watching();
@@ -278,7 +284,7 @@ describe('a persistent watch', () => {
     expect(script.broken).toEqual(['W1']);
   });
 
-  it('tells once of a list of children that a multi has changed twice', () => {
+  it('notifies once of a list of children that a multi has changed twice', () => {
     const { script, watch } = persistent(false);
     const parts = [script.create('/a/b'), script.create('/a/c')];
     const zxid = script.commit({ type: OpCode.multi, txns: parts });
@@ -306,7 +312,7 @@ describe('a persistent watch', () => {
     expect(script.broken).toEqual([]);
   });
 
-  it('W1: never tells the last change', () => {
+  it('W1: never notifies of the last change', () => {
     const { script } = persistent(true);
     script.set('c1', '/a', 'x', 1);
     script.read('c2', 'get', '/a');
@@ -325,7 +331,7 @@ describe('a persistent watch', () => {
     expect(script.broken).toEqual([]);
   });
 
-  it('W2: tells a change twice', () => {
+  it('W2: notifies of a change twice', () => {
     const { script, watch } = persistent(true);
     const { zxid } = script.set('c1', '/a', 'x', 1);
     script.notified(watch, 'changed', '/a', zxid);
@@ -333,7 +339,7 @@ describe('a persistent watch', () => {
     expect(script.broken).toEqual(['W2']);
   });
 
-  it('W4: tells of what is not below it', () => {
+  it('W4: notifies of what is not below it', () => {
     const { script, watch } = persistent(true);
     const { zxid } = script.make('c1', '/b');
     script.notified(watch, 'created', '/b', zxid);

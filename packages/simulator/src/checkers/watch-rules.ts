@@ -69,7 +69,7 @@ export class WatchRules {
     }
   }
 
-  /** Events on one connection: each tells of something that happened, and comes before a reply that shows it. */
+  /** Events on one connection: each is about something that happened, and comes before a reply that shows it. */
   #checkConnection({ connected, passed }: ConnectionLog): void {
     const who = `client ${connected.client} at ${connected.server}`;
     const identity = this.#log.identityOf(connected.client);
@@ -122,7 +122,7 @@ export class WatchRules {
     if (this.#happened(zxid, type, path)) {
       const acls = this.#tree.aclsBetween(path, this.#tree.zxidBefore(zxid), zxid);
       if (acls.some((acl) => mayRead(acl, identity))) return;
-      const message = `${who}: is told ${type} ${path} of ${hexZxid(zxid)}, which it may not read`;
+      const message = `${who}: is notified of ${type} ${path} of ${hexZxid(zxid)}, which it may not read`;
       this.#violations.reportAt(event.atMs, 'C7', [], message);
       return;
     }
@@ -130,7 +130,7 @@ export class WatchRules {
       event.atMs,
       'W4',
       [],
-      `${who}: the event ${type} ${path} of ${hexZxid(zxid)} tells of no change`,
+      `${who}: the event ${type} ${path} of ${hexZxid(zxid)} is no change`,
     );
   }
 
@@ -197,7 +197,7 @@ export class WatchRules {
         const missed = this.#missed(watch, entry.zxid);
         if (missed === null) continue;
         if (this.#wasHidden(request.path, this.#log.identityOf(client), zxid, entry.zxid)) return;
-        const message = `was not told of ${request.path}, ${missed}, before a reply of ${hexZxid(entry.zxid)}`;
+        const message = `was not notified of ${request.path}, ${missed}, before a reply of ${hexZxid(entry.zxid)}`;
         this.#violations.reportAt(entry.atMs, 'W3', [], `${describe(operation)} ${message}`);
         return;
       }
@@ -213,7 +213,7 @@ export class WatchRules {
       this.#report(
         notifications[1]!,
         'W1',
-        `${describe(operation)} was told of ${notifications.length} changes by a watch for one`,
+        `${describe(operation)} was notified of ${notifications.length} changes by a watch for one`,
       );
     }
     const [first] = notifications;
@@ -226,7 +226,7 @@ export class WatchRules {
       this.#report(
         first,
         'W4',
-        `${describe(operation)} was told ${first.type} ${first.path} of ${hexZxid(first.zxid)}, which is no change`,
+        `${describe(operation)} was notified of ${first.type} ${first.path} of ${hexZxid(first.zxid)}, which is no change`,
       );
       return;
     }
@@ -235,7 +235,7 @@ export class WatchRules {
     const due = kind === null ? null : this.#firstChange({ path: request.path, kind }, zxid);
     if (!isSameConnection || due === null || due.zxid === first.zxid) return;
     if (this.#wasHidden(request.path, this.#log.identityOf(operation.client), zxid, first.zxid)) return;
-    const message = `${describe(operation)} was told of ${hexZxid(first.zxid)}, and ${due.type} by ${hexZxid(due.zxid)} came first`;
+    const message = `${describe(operation)} was notified of ${hexZxid(first.zxid)}, and ${due.type} by ${hexZxid(due.zxid)} came first`;
     this.#report(first, 'W1', message);
   }
 
@@ -258,17 +258,17 @@ export class WatchRules {
     const shown = passed.find((entry) => entry.kind === 'reply' && entry.order > notifications.order && entry.zxid > 0);
     const until = shown?.kind === 'reply' ? shown.zxid : this.#tree.lastZxid;
     if (kind === 'child' && isDerived(passed, notifications)) return;
-    // It has seen, or been told by, a server whose end of the log was never committed.
+    // It has seen, or been notified by, a server whose end of the log was never committed.
     if (this.#isProvisional(this.#log.isReadOnly(operation), zxid)) return;
     if (this.#isProvisional(connection?.connected.isReadOnly ?? false, until)) return;
     const change = this.#firstChange({ path: request.path, kind }, since);
     if (change !== null && change.zxid <= until) return;
-    // A server compares pzxid, which a new znode has as well: a client that says 0, after all servers had forgotten its session, is told of it.
+    // A server compares pzxid, which a new znode has as well: a client that says 0, after all servers had forgotten its session, is notified of it.
     const isNew = (state: ZnodeState): boolean => state.exists && state.pzxid > since;
     if (kind === 'child' && this.#tree.statesBetween(request.path, since, until).some(isNew)) return;
     // A change hidden from an older watch of this client on the path left that one armed; it is notified for all of them.
     if (this.#wasHidden(request.path, this.#log.identityOf(client), 0, until)) return;
-    const message = `was told ${notifications.type} ${notifications.path}, where nothing has changed between ${hexZxid(since)} and ${hexZxid(until)}`;
+    const message = `was notified of ${notifications.type} ${notifications.path}, where nothing has changed between ${hexZxid(since)} and ${hexZxid(until)}`;
     this.#report(notifications, 'W4', `${describe(operation)} ${message}`);
   }
 
@@ -304,14 +304,16 @@ export class WatchRules {
       const what = `${change.type} ${change.path} of ${hexZxid(change.zxid)}`;
       if (at === due.length) {
         const isPast = due.some((one) => isSame(one, change));
-        const message = isPast ? `was told again, or late, of ${what}` : `was told ${what}, which is no such change`;
+        const message = isPast
+          ? `was notified again, or late, of ${what}`
+          : `was notified of ${what}, which is no such change`;
         this.#report(change, isPast ? 'W2' : 'W4', `${describe(operation)} ${message}`);
         next = null;
         continue;
       }
       const missed = next === null ? undefined : due.slice(next, at).find((one) => !isHidden(one));
       if (missed !== undefined) {
-        const message = `was told ${what} and not ${missed.type} ${missed.path} of ${hexZxid(missed.zxid)}, without a gap`;
+        const message = `was notified of ${what} and not of ${missed.type} ${missed.path} of ${hexZxid(missed.zxid)}, without a gap`;
         this.#report(change, 'W1', `${describe(operation)} ${message}`);
       }
       reached = at + 1;
@@ -334,7 +336,7 @@ export class WatchRules {
     return news;
   }
 
-  /** The next change that was never told: no later reply to this client may have shown it. */
+  /** The next change without a notification: no later reply to this client may have shown it. */
   #checkRest(operation: Operation, change: Change, notifications: readonly Notification[]): void {
     const { history } = this.#log;
     const endMs = history.entries[history.entries.length - 1]?.atMs ?? 0;
@@ -353,7 +355,7 @@ export class WatchRules {
           entry.atMs < endMs - this.#graceMs,
       );
       if (shown === undefined) continue;
-      const message = `was never told ${change.type} ${change.path} of ${hexZxid(change.zxid)}, without a gap`;
+      const message = `was never notified of ${change.type} ${change.path} of ${hexZxid(change.zxid)}, without a gap`;
       this.#violations.reportAt(shown.atMs, 'W1', [], `${describe(operation)} ${message}`);
       return;
     }

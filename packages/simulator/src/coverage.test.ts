@@ -8,8 +8,8 @@ import { TRAITS, type Trait } from './traits.ts';
 /** The first two reach everything. Unrelated changes may make the others necessary. */
 const SEEDS = new Set([26, 30, ...Array.from({ length: 40 }, (_, i) => i + 1)]);
 
-/** The same for traits, with all of them and with those that others exclude. */
-const SEEDS_OF_TRAITS = [2, 1, 3, 4, 5, 6];
+/** The same for the worlds with traits. */
+const SEEDS_OF_TRAITS = [5, 4, 2, 1, 3, 6];
 
 const results: SimulateResult[] = [];
 beforeAll(async () => {
@@ -37,7 +37,7 @@ describe('runs cover enough to be worth checking', () => {
 
   test('every trait of a world makes a difference', async () => {
     // Short txns leave no room for large values and sessions.
-    const worlds = [TRAITS.filter((trait) => trait !== 'short-txns'), ['short-txns']] satisfies readonly Trait[][];
+    const worlds: readonly (readonly Trait[])[] = [['short-txns'], TRAITS.filter((trait) => trait !== 'short-txns')];
     const shape = { servers: 3, observers: 1, minutes: 0.4 };
     const runs: SimulateResult[] = [];
     for (const traits of worlds) {

@@ -37,6 +37,18 @@ describe('SessionTracker', () => {
     expect(ticked(tracker, 2600, 9000)).toEqual([{ at: 6000, ids: [1n] }]);
   });
 
+  it('knows when the timeout after the last touch is over, also within the tick of an earlier touch', () => {
+    const tracker = new SessionTracker(TICK_MS, 0);
+    const session = new Session(1n, 3000);
+    tracker.add(session, 100);
+    expect(session.dueMs).toBe(3100);
+    tracker.touch(session, 900);
+    expect(session.dueMs).toBe(3900);
+    expect(ticked(tracker, 1000, 9000)).toEqual([{ at: 4000, ids: [1n] }]);
+    tracker.touch(session, 9100);
+    expect(session.dueMs).toBe(12_100);
+  });
+
   it('expires sessions of one bucket together', () => {
     const tracker = new SessionTracker(TICK_MS, 0);
     tracker.add(new Session(1n, 3000), 100);

@@ -251,6 +251,21 @@ describe('moving', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: true });
   });
 
+  test('the late reply to a cancelled request is the last one, too', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const before = world.submit(SET_A);
+    world.session.calls.cancel(before.call, 'timed-out', 'too late');
+    world.session.moveTo({ host: 'two', port: 2182 });
+    world.submit(SET_A);
+    expect(world.takeFrames().length).toBe(1);
+    world.reply(1, 9, 0, new Bytes().stat(9));
+    expect(world.session.state).toBe('suspended');
+    world.open();
+    world.acceptSession();
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setData]);
+  });
+
   test('a read that is in flight when the connection breaks is sent again before what waits for the other server', () => {
     const world = new ScriptedWorld();
     world.connect();

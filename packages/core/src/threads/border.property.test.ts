@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import { makeRing } from './byte-ring.ts';
 import { CoreSide } from './core-side.ts';
-import { INPUT_BYTES_MAX, OUTPUT_BYTES_MAX } from './records.ts';
+import { INPUT_BYTES_MAX, OUTPUT_BYTES_MAX, OUTPUT_COMMON, OUTPUT_STEP } from './records.ts';
 import { SocketSide } from './socket-side.ts';
 import type { HostStream, ThreadStreamEvents } from './thread-connection.ts';
 
@@ -297,6 +297,15 @@ function play(capacity: number, actions: readonly Action[]): Border {
 }
 
 describe('the border between sockets and core', () => {
+  test('each of thousands of streams may send what its thread reports, however much all of them have sent', () => {
+    const border = new Border(16_384);
+    for (let i = 0; i < 5000; i++) border.opened.push(new VirtualSocket(border));
+    border.settle();
+    expect(border.core.count).toBe(5000);
+    border.core.outputBytes = OUTPUT_COMMON + 1;
+    expect(border.core.outputBytesMax).toBeGreaterThanOrEqual(OUTPUT_STEP);
+  });
+
   test.each([512, 1024, 16_384])('loses nothing, in rings of %i bytes', (capacity) => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 120, size: 'max' }), (actions) => {

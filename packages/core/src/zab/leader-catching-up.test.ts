@@ -1,4 +1,4 @@
-import { makeZxid } from '@meerkat/protocol';
+import { counterOf, JuteReader, makeZxid, readTxnEntry } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { APACHE, broadcasting, FIVE, OBSERVER, OURS, saidTo } from '../testing/broadcasting-leader.ts';
 import { TestLeader } from '../testing/test-leader.ts';
@@ -20,6 +20,25 @@ describe('catching up', () => {
     const test = broadcasting([1]);
     test.join(2, '(0,0)');
     expect(saidTo(test, 2)[1]).toBe('DIFF (1,5)');
+  });
+
+  test('a server that has missed hundreds of applied txns is sent each of them as it was proposed', () => {
+    const test = broadcasting([1]);
+    // Of 2 KiB: a block of memory for payloads holds a quarter of what is remembered.
+    for (let counter = 1; counter <= 480; counter++) {
+      test.proposeNow(new Uint8Array(2048).fill(counter));
+      test.ack(1, `(2,${counter})`);
+      test.disk();
+    }
+    test.sentPayloads.length = 0;
+    test.connect(2);
+    test.info(2, 2);
+    test.ackEpoch(2, '(2,10)', 2);
+    const sent = test.sentPayloads.map((payload) => readTxnEntry(new JuteReader(payload))!);
+    expect(sent.map(({ header }) => counterOf(header.zxid))).toEqual(Array.from({ length: 470 }, (_, i) => i + 11));
+    for (const { header, txn } of sent) {
+      expect(txn).toMatchObject({ path: '/large', data: new Uint8Array(2048).fill(counterOf(header.zxid)) });
+    }
   });
 
   test('an empty server is sent a snapshot when the log begins later (ZOOKEEPER-4352)', () => {

@@ -66,6 +66,17 @@ describe('a watch that is being armed', () => {
     expect(received).toEqual([]);
   });
 
+  test.each([0, 1, 2, 3, 4, 5])('is removed when it is closed %i microtasks after the reply', async (microtasks) => {
+    const { ports, source } = new Scene();
+    await drainMicrotasks();
+    source.ready.catch(() => {});
+    ports.watch.arm();
+    for (let i = 0; i < microtasks; i++) await null;
+    await source.close();
+    await drainMicrotasks();
+    expect(ports.watches.map(({ isClosed }) => isClosed)).toEqual([true]);
+  });
+
   test('ends with a client that never gets a connection', async () => {
     const { connection, ports, source, received } = new Scene();
     ports.watch.refuse(new SessionLostError(ABOUT));

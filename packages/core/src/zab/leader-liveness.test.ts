@@ -331,6 +331,19 @@ describe('a change of the membership', () => {
     expect(test.said()).toContain('answers sync 1');
   });
 
+  test('counts the txns behind it anew, with those who have acknowledged them already', () => {
+    const test = broadcasting([1, 2, 4, 5], FIVE);
+    test.proposeChange({ voters: [1, 2, 3] });
+    test.propose();
+    test.disk();
+    test.take();
+    test.ack(1, '(2,2)');
+    expect(test.said()).toEqual([]);
+    // The third of five for the change; two of three have the txn behind it.
+    test.ack(4, '(2,1)');
+    expect(test.said()).toContain('committed (2,2)');
+  });
+
   test('counts the txns of a new voter that waits to catch up', () => {
     const test = broadcasting([2, 4], { quorum: { voters: [2, 3] } }, OURS);
     test.propose();

@@ -205,6 +205,37 @@ test('a znode deleted while disconnected is gone, also when the next connection 
     expect(cache.get('/t/a')).toBeNull();
   }));
 
+test('a child that was missed is found when the connection ends again before the list, behind the event of another child', () =>
+  onStage(async ({ world, writer, reader, cut }) => {
+    for (const path of ['/t', '/t/a', '/t/b']) await writer.create(path);
+    await using cache = new TreeCache(reader, '/t', { requestsMax: 1, refreshSpreadMs: 0 });
+    await cache.ready;
+    const { network } = world;
+    const breakStreams = (): void => {
+      for (const end of network.openEnds) if (end.host === 'reader') end.breakStream();
+    };
+
+    const heal = cut();
+    breakStreams();
+    await world.until(() => reader.state !== 'connected', 60_000);
+    await writer.create('/t/missed');
+    const { lists } = cache.reads;
+    const isListing = (): boolean => cache.reads.lists > lists;
+    // Its request for the children stays in its kernel.
+    network.valve = { admit: (_, from, bytes) => (from === 'reader' && isListing() ? 0 : bytes) };
+    heal();
+    await world.until(isListing, 60_000);
+    await writer.create('/t/live');
+    const { mzxid: seen } = await writer.set('/t/a', 'seen');
+    await world.until(() => reader.lastZxid >= seen, 60_000);
+    network.valve = null;
+    breakStreams();
+
+    const { mzxid } = await writer.set('/t', 'later');
+    await cache.waitFor(mzxid, { timeoutMs: 60_000 });
+    expect(cache.children('/t')).toEqual(['a', 'b', 'live', 'missed']);
+  }));
+
 test('missed changes are found also if events come before all watches of the client are rearmed', () =>
   onStage(async ({ world, writer, reader, cut }) => {
     for (const path of ['/t', '/t/p', '/t/q']) await writer.create(path);

@@ -4,7 +4,7 @@ import type { Checkers } from './run-checkers.ts';
 import { CLIENT_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
-/** Invariants of an ensemble without faults whose servers have caught up: S9, S12, S13, W10. */
+/** Invariants of an ensemble without faults whose servers have caught up: A3, S9, S12, S13, W10. */
 export class AtRest {
   readonly #world: VirtualWorld;
   readonly #ensemble: VirtualEnsemble;
@@ -42,6 +42,17 @@ export class AtRest {
     this.#checkers.report('S12', `servers hold ${held()} connections of clients, which have ${open()}`);
   }
 
+  /** A3: a server has its log open, what it notes beside it, and for a while a snapshot. */
+  async checkFiles(): Promise<void> {
+    const crowded = () =>
+      this.#ensemble.servers.find(({ core, disk }) => core !== null && disk.openPaths.length > FILES_MAX);
+    if (await this.#world.until(() => crowded() === undefined, this.#limitMs)) return;
+    const server = crowded();
+    if (server === undefined) return;
+    const paths = server.disk.openPaths;
+    this.#checkers.report('A3', `${server.host} has ${paths.length} files open: ${paths.slice(0, 5).join(', ')} …`);
+  }
+
   /** W10: once all clients have closed, no server holds a watch. */
   async checkWatches(): Promise<void> {
     const held = (): number =>
@@ -65,3 +76,5 @@ export class AtRest {
     await client.close();
   }
 }
+
+const FILES_MAX = 3;

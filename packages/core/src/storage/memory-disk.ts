@@ -54,6 +54,7 @@ export class MemoryDisk implements Disk {
   observer: DiskObserver | null = null;
   /** Files of an earlier process are dead. */
   #life = 0;
+  readonly #open: Set<DiskFile> = new Set();
 
   /* ------------------------------------------------------------------------------------------------- the host ---- */
 
@@ -155,6 +156,11 @@ export class MemoryDisk implements Disk {
     // A file that has two names, the old and the new one of a rename, is one file.
     const files = new Set([...this.#directories.values()].flatMap((directory) => [...directory.names.values()]));
     for (const file of files) file.crash(survivors);
+  }
+
+  /** Paths of the files that the process has not closed, as often as it has opened them. */
+  get openPaths(): readonly string[] {
+    return [...this.#open].map(({ path }) => path);
   }
 
   /** The content of a file, or null. For tests: not an effect. */
@@ -293,10 +299,15 @@ export class MemoryDisk implements Disk {
 
   #handle(path: string, file: MemoryFile, readOnly: boolean): DiskFile {
     const life = this.#life;
-    const push = (effect: DiskEffect): void => {
-      if (life === this.#life) this.#queue.push(effect);
-    };
-    return new OpenMemoryFile(path, file, readOnly, push, () => this.observer);
+    const opened = new OpenMemoryFile(path, file, readOnly, {
+      push: (effect) => {
+        if (life === this.#life) this.#queue.push(effect);
+      },
+      onClosed: (closed) => this.#open.delete(closed),
+      getObserver: () => this.observer,
+    });
+    this.#open.add(opened);
+    return opened;
   }
 
   #nextFault(effect: DiskEffect): DiskError | null {
@@ -315,6 +326,7 @@ export class MemoryDisk implements Disk {
     this.#queue = [];
     this.#chosen = -1;
     this.#held.clear();
+    this.#open.clear();
     const lasting = this.#faults.filter(({ fault }) => fault.isLasting === true);
     this.#faults.length = 0;
     this.#faults.push(...lasting);

@@ -2,34 +2,42 @@ import { type DiskDone, DiskError, type DiskFile, type Random } from '../base/po
 import type { DiskEffect, DiskObserver, DiskOperation } from './disk-effect.ts';
 import type { MemoryFile } from './memory-file.ts';
 
-/** A file of a memory disk, opened by a process. */
+/** What an open file uses of its disk. */
+export interface FileHost {
+  push(effect: DiskEffect): void;
+  onClosed(file: DiskFile): void;
+  getObserver(): DiskObserver | null;
+}
+
+/** A file of a memory disk, opened by a process. Throws when it is used after `close`. */
 export class OpenMemoryFile implements DiskFile {
   readonly path: string;
   readonly #file: MemoryFile;
   readonly #readOnly: boolean;
-  readonly #push: (effect: DiskEffect) => void;
-  readonly #observer: () => DiskObserver | null;
+  readonly #host: FileHost;
+  #isClosed = false;
 
-  constructor(
-    path: string,
-    file: MemoryFile,
-    readOnly: boolean,
-    push: (effect: DiskEffect) => void,
-    observer: () => DiskObserver | null,
-  ) {
+  constructor(path: string, file: MemoryFile, readOnly: boolean, host: FileHost) {
     this.path = path;
     this.#file = file;
     this.#readOnly = readOnly;
-    this.#push = push;
-    this.#observer = observer;
+    this.#host = host;
   }
 
   get size(): number {
     return this.#file.plannedSize;
   }
 
-  read(position: number, length: number, done: DiskDone<Uint8Array>): void {
-    this.#ask('read', (error) => done(error, error === null ? this.#file.read(position, length) : new Uint8Array(0)));
+  read(position: number, length: number, done: DiskDone<Uint8Array>, room?: Uint8Array): void {
+    // The system may write there from now on.
+    room?.fill(GARBAGE);
+    this.#ask('read', (error) => {
+      const bytes = error === null ? this.#file.read(position, length) : new Uint8Array(0);
+      if (room !== undefined && bytes.length <= room.length) {
+        room.set(bytes);
+        done(error, room.subarray(0, bytes.length));
+      } else done(error, bytes);
+    });
   }
 
   write(position: number, bytes: Uint8Array, done: DiskDone): void {
@@ -37,7 +45,7 @@ export class OpenMemoryFile implements DiskFile {
     file.plannedSize = Math.max(file.plannedSize, position + bytes.length);
     const take = (part: Uint8Array): void => {
       file.write(position, part);
-      this.#observer()?.onWritten(this.path, position, part);
+      this.#host.getObserver()?.onWritten(this.path, position, part);
     };
     this.#ask(
       'write',
@@ -60,7 +68,7 @@ export class OpenMemoryFile implements DiskFile {
     this.#ask('sync', (error) => {
       if (error === null) {
         this.#file.sync();
-        this.#observer()?.onSynced(this.path);
+        this.#host.getObserver()?.onSynced(this.path);
       } else this.#file.loseDirtyPages();
       done(error);
     });
@@ -82,8 +90,10 @@ export class OpenMemoryFile implements DiskFile {
     });
   }
 
+  /** Effects requested before are still performed. */
   close(): void {
-    // Nothing to release; effects requested before are still performed.
+    this.#isClosed = true;
+    this.#host.onClosed(this);
   }
 
   #ask(
@@ -91,8 +101,11 @@ export class OpenMemoryFile implements DiskFile {
     run: (error: DiskError | null) => void,
     runPart: ((random: Random) => void) | null = null,
   ): void {
+    if (this.#isClosed) throw new Error(`${operation} of ${this.path}, which is closed`);
     const isReadable = operation === 'read' || operation === 'sync';
     const refusal = this.#readOnly && !isReadable ? new DiskError(operation, this.path, 'EBADF') : null;
-    this.#push({ file: this, operation, path: this.path, runPart, run: (error) => run(error ?? refusal) });
+    this.#host.push({ file: this, operation, path: this.path, runPart, run: (error) => run(error ?? refusal) });
   }
 }
+
+const GARBAGE = 0xdb;

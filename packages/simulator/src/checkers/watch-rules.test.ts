@@ -67,22 +67,19 @@ describe('a watch for one change', () => {
   it.each([
     ['beside a recursive watch', ['/a'], []],
     ['without a recursive watch', [], ['W4']],
-  ] as const)(
-    'of children notifies of a child that another watch has waited for, %s',
-    (_what, recursive, broken) => {
-      const script = watching();
-      script.make('c1', '/a/b');
-      const read = script.read('c2', 'children', '/a', { hasWatch: true });
-      const relative = script.lastZxid;
-      script.connect('c2');
-      script.rearm('c2', relative, { child: ['/a'], exist: ['/a/b'], recursive: [...recursive] });
-      script.event('c2', 'created', '/a/b', null);
-      script.notified(read, 'children', '/a', null);
-      script.read('c2', 'get', '/a');
-      script.make('c1', '/later');
-      expect(script.broken).toEqual(broken);
-    },
-  );
+  ] as const)('of children notifies of a child that another watch has waited for, %s', (_what, recursive, broken) => {
+    const script = watching();
+    script.make('c1', '/a/b');
+    const read = script.read('c2', 'children', '/a', { hasWatch: true });
+    const relative = script.lastZxid;
+    script.connect('c2');
+    script.rearm('c2', relative, { child: ['/a'], exist: ['/a/b'], recursive: [...recursive] });
+    script.event('c2', 'created', '/a/b', null);
+    script.notified(read, 'children', '/a', null);
+    script.read('c2', 'get', '/a');
+    script.make('c1', '/later');
+    expect(script.broken).toEqual(broken);
+  });
 
   it.each(['exists', 'children'] as const)('W1: no event comes for the watch of %s', (op) => {
     const script = watching();

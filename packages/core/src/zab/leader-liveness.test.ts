@@ -314,6 +314,18 @@ describe('a leader that gives leases', () => {
   });
 });
 
+test('a follower that has come back within the epoch confirms syncs like one that never left, without leases', () => {
+  const test = broadcasting([1, 2]);
+  // Many pings, each answered.
+  test.advance(30_000, [1, 2]);
+  test.disconnect(1);
+  test.join(1, '(1,5)');
+  test.disconnect(2);
+  test.sync();
+  test.advance(1000, [1]);
+  expect(test.said()).toContain('answers sync 1');
+});
+
 describe('a change of the membership', () => {
   test('does not let a server that has answered no ping confirm the leadership', () => {
     const test = broadcasting([1, 2, 4]);

@@ -309,6 +309,29 @@ describe('a double barrier', () => {
   );
 
   test(
+    'does not end the round when another member enters just before',
+    withClients(async (fleet, a, b, c) => {
+      const [first, second] = await Promise.all(
+        [a, b].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()),
+      );
+      let late: Inside | null = null;
+      const restore = aroundCommits(a, async (commit) => {
+        restore();
+        late = await new DoubleBarrier(c, '/barrier', 2).enter();
+        return commit();
+      });
+      const leaving = [first!.leave(), second!.leave()];
+      await fleet.world.until(() => late !== null, 60_000);
+      expect(late!.round).toBe(first!.round);
+      const state = watched(Promise.all(leaving));
+      await fleet.world.sleep(1000);
+      expect(state.isSettled).toBe(false);
+      await late!.leave();
+      await Promise.all(leaving);
+    }, 3),
+  );
+
+  test(
     'does not leave early because of a list from a server that lags behind its round',
     withClients(async (fleet, a, b, c) => {
       const [entering, ...others] = [a, b, c].map((client) => new DoubleBarrier(client, '/barrier', 3));

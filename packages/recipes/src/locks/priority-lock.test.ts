@@ -275,6 +275,23 @@ describe('the holder of a priority lock', () => {
       expect(await names(two)).toEqual([]);
     }));
 
+  test('goes to a smaller priority that comes during the delay', () =>
+    inWorld(3, async ([one, two, three], { sleep }) => {
+      const options = { lockDelayMs: 30_000 };
+      await new PriorityLock(one.client, '/lock', options).acquire();
+      const order: number[] = [];
+      const take = async ({ client }: Station, priority: number): Promise<void> => {
+        await using _ = await new PriorityLock(client, '/lock', options).acquire({ priority });
+        order.push(priority);
+      };
+      const first = take(two, 0);
+      await untilContenders(two, 2);
+      await one.client.close();
+      await sleep(10_000);
+      await Promise.all([first, take(three, -5)]);
+      expect(order).toEqual([-5, 0]);
+    }));
+
   test('is followed at once after a release whose reply was lost', () =>
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
       const lock = new PriorityLock(one.client, '/lock', { lockDelayMs: 30_000 });

@@ -18,6 +18,7 @@ function view(more: Partial<EnsembleView>): EnsembleView {
     feedsObservers: false,
     learners: () => [],
     pendingSyncs: 0,
+    rememberedTxns: 0,
     proposalSizes: null,
     ...more,
   };

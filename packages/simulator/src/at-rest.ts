@@ -2,9 +2,10 @@ import { findBrokenMove } from './moves.ts';
 import { connectProbe, PROBE_PATH } from './probe.ts';
 import type { Checkers } from './run-checkers.ts';
 import { CLIENT_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
+import type { VirtualServer } from './virtual-server.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
-/** Invariants of an ensemble without faults whose servers have caught up: A3, S9, S12, S13, W10. */
+/** Invariants of an ensemble without faults whose servers have caught up: A3, A4, S9, S12, S13, W10. */
 export class AtRest {
   readonly #world: VirtualWorld;
   readonly #ensemble: VirtualEnsemble;
@@ -51,6 +52,19 @@ export class AtRest {
     if (server === undefined) return;
     const paths = server.disk.openPaths;
     this.#checkers.report('A3', `${server.host} has ${paths.length} files open: ${paths.slice(0, 5).join(', ')} …`);
+  }
+
+  /** A4: what is kept for learners has the limit that the servers were given. */
+  async checkMemory(): Promise<void> {
+    const remembered = (one: VirtualServer): number => one.core?.view.ensemble?.rememberedTxns ?? 0;
+    const limitOf = (one: VirtualServer): number => one.options.ensemble?.commitLogCount ?? 0;
+    const crowded = (): VirtualServer | undefined =>
+      this.#ensemble.servers.find((one) => remembered(one) > limitOf(one));
+    if (await this.#world.until(() => crowded() === undefined, this.#limitMs)) return;
+    const server = crowded();
+    if (server === undefined) return;
+    const message = `${server.host} keeps ${remembered(server)} txns for learners; its limit is ${limitOf(server)}`;
+    this.#checkers.report('A4', message);
   }
 
   /** W10: once all clients have closed, no server holds a watch. */

@@ -71,6 +71,7 @@ export class Recovery {
     await this.#atRest.checkConnections();
     await this.#atRest.checkWatches();
     await this.#atRest.checkFiles();
+    await this.#atRest.checkMemory();
     // A session counts as ended when its closeSession is proposed.
     await this.#world.until(() => this.#ensemble.isAtRest, PROGRESS_MS);
     this.#checkers.checkServers();

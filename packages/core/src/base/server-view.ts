@@ -97,6 +97,8 @@ export interface EnsembleView {
   learners(): readonly LearnerView[];
   /** Sync requests of learners that are pending at this leader. */
   readonly pendingSyncs: number;
+  /** Txns in memory for learners that are a little behind, those that are not committed yet included. */
+  readonly rememberedTxns: number;
   /** Of this leader; null for other servers. */
   readonly proposalSizes: ProposalSizesView | null;
 }

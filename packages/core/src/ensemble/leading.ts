@@ -99,6 +99,10 @@ export class Leading implements Role, LeaderEffects {
     return this.#leader.pendingSyncs;
   }
 
+  get rememberedTxns(): number {
+    return this.#leader.rememberedTxns;
+  }
+
   get isEstablished(): boolean {
     return this.#serving !== null;
   }

@@ -138,6 +138,10 @@ export class Learning implements Role, LearnerEffects {
     return this.#lease.isHeld;
   }
 
+  get rememberedTxns(): number {
+    return this.#followed?.log.length ?? 0;
+  }
+
   get isEstablished(): boolean {
     return this.#isServing;
   }

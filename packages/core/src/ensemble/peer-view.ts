@@ -63,6 +63,10 @@ export class PeerView implements EnsembleView {
     return role instanceof Leading ? role.pendingSyncs : 0;
   }
 
+  get rememberedTxns(): number {
+    return this.#findRole()?.rememberedTxns ?? 0;
+  }
+
   get proposalSizes(): ProposalSizesView | null {
     const role = this.#findRole();
     return role instanceof Leading ? role.proposalSizes : null;

@@ -9,6 +9,8 @@ export interface Role {
   readonly isLeaving: boolean;
   /** Learners of this server: all of them for a leader, observers for a follower. */
   learners(): readonly LearnerView[];
+  /** Txns in memory for learners that are a little behind. */
+  readonly rememberedTxns: number;
   /** Takes over the storage: from now on durability is reported to this role. */
   start(): void;
   onTick(): void;

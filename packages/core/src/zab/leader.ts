@@ -159,6 +159,10 @@ export class Leader implements Broadcast, DurabilityEvents {
   }
 
   /** Syncs of learners that wait for a quorum. */
+  get rememberedTxns(): number {
+    return this.#proposals.log.length;
+  }
+
   get pendingSyncs(): number {
     return this.#feed.pendingSyncs;
   }

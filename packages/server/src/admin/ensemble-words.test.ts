@@ -55,6 +55,7 @@ version=0`,
       feedsObservers: false,
       learners: () => (isLeader ? learners : []),
       pendingSyncs: 0,
+      rememberedTxns: 0,
       proposalSizes: isLeader ? sizes : null,
     };
     const serverView = view({ serverId, lastZxid: 0x100000002, znodeCount: 6, ensemble, ...more });

@@ -65,15 +65,14 @@ export class ServerNetwork implements Network {
 
   connect(to: Endpoint, events: ConnectEvents): { cancel(): void } {
     let isOver = false;
-    let streamEvents: StreamEvents | null = null;
+    let stream: ServerStream | null = null;
     const end = this.#network.connect(this.#host, to.host, to.port, {
       onOpen: () =>
         this.#door.deliver(() => {
           if (isOver) return;
           isOver = true;
-          const stream = new ServerStream(end, this.#addressOf(end), this.#door);
-          streamEvents = events.onConnected(stream);
-          stream.owner = streamEvents;
+          stream = new ServerStream(end, this.#addressOf(end), this.#door);
+          stream.owner = events.onConnected(stream);
         }),
       onFailed: (failure) =>
         this.#door.deliver(() => {
@@ -81,9 +80,9 @@ export class ServerNetwork implements Network {
           isOver = true;
           events.onConnectFailed(failure === 'refused' ? 'refused' : 'ETIMEDOUT');
         }),
-      onBytes: (chunk) => this.#door.deliver(() => streamEvents?.onBytes(chunk)),
-      onDrain: () => this.#door.deliver(() => streamEvents?.onDrain()),
-      onClosed: (reason) => this.#door.deliver(() => streamEvents?.onClosed(reason)),
+      onBytes: (chunk) => this.#door.deliver(() => stream?.deliverBytes(chunk)),
+      onDrain: () => this.#door.deliver(() => stream?.owner?.onDrain()),
+      onClosed: (reason) => this.#door.deliver(() => stream?.owner?.onClosed(reason)),
     });
     return {
       cancel: () => {
@@ -100,7 +99,7 @@ export class ServerNetwork implements Network {
     const events = accept(stream);
     stream.owner = events;
     end.listen({
-      onBytes: (chunk) => this.#door.deliver(() => stream.deliverBytes(events, chunk)),
+      onBytes: (chunk) => this.#door.deliver(() => stream.deliverBytes(chunk)),
       onDrain: () => this.#door.deliver(() => events.onDrain()),
       onClosed: (reason) => this.#door.deliver(() => events.onClosed(reason)),
     });
@@ -162,9 +161,9 @@ class ServerStream implements ByteStream {
   }
 
   /** Reads into the core's memory, and overwrites all of it first: code that still uses old bytes there fails. */
-  deliverBytes(events: StreamEvents, bytes: Uint8Array): void {
+  deliverBytes(bytes: Uint8Array): void {
     if (this.#room === null) {
-      events.onBytes(bytes);
+      this.owner?.onBytes(bytes);
       return;
     }
     for (let at = 0; at < bytes.length; ) {
@@ -172,7 +171,7 @@ class ServerStream implements ByteStream {
       const chunk = room.subarray(0, bytes.length - at);
       chunk.set(bytes.subarray(at, at + chunk.length));
       at += chunk.length;
-      events.onBytes(chunk);
+      this.owner?.onBytes(chunk);
     }
   }
 }

@@ -76,6 +76,23 @@ describe('the rules of elections', () => {
     expect(script.broken).toEqual([]);
   });
 
+  it.each([
+    ['holds once the first connection is gone', true, []],
+    ['does not hold before', false, ['E10']],
+  ])(
+    'E10 by a vote that came on a second connection before the server looked for a leader %s',
+    (_when, isGone, broken) => {
+      const script = new EnsembleScript();
+      script.elect(2);
+      script.vote(3, 1, { leader: 3, electionEpoch: 2 });
+      script.role(1, 'looking');
+      script.vote(1, 2, { leader: 3, electionEpoch: 2 });
+      if (isGone) script.disconnect(1, 3);
+      script.role(1, 'following', 3);
+      expect(script.broken).toEqual(broken);
+    },
+  );
+
   it('E12: a server is chosen whose data cannot be trusted', () => {
     const script = new EnsembleScript();
     for (const [from, to] of [

@@ -14,8 +14,20 @@ interface Looking {
   readonly last: Map<number, { readonly atMs: number; readonly words: readonly ElectionNotification[] }>;
 }
 
+/** A vote on a connection beside another one of the same two servers, which it may have to wait for. */
+interface Waiting {
+  readonly from: number;
+  readonly to: number;
+  readonly connection: number;
+  readonly vote: ElectionNotification;
+}
+
 export class ElectionRules {
   readonly #cluster: Cluster;
+  /** Connections over which two servers have exchanged votes, by the smaller and the larger id. */
+  readonly #connections: Map<string, Set<number>> = new Map();
+  /** Received while the receiver was not looking for a leader. */
+  #waiting: Waiting[] = [];
   readonly #looking: Map<number, Looking> = new Map();
   /** The last vote of a looking server on each connection. */
   readonly #lastSent: Map<string, ElectionNotification> = new Map();
@@ -50,11 +62,35 @@ export class ElectionRules {
       ]) {
         this.#lastSent.delete(`${event.connection} ${one} ${other}`);
       }
+      this.#onClosed(event.connection, event.from, event.to);
       return;
     }
     if (event.kind !== 'notification') return;
+    this.#connectionsOf(event.from, event.to).add(event.connection);
     if (event.stage === 'sent') this.#onSent(event.connection, event.from, event.to, event.notification);
-    else this.#onReceived(event.from, event.to, event.notification);
+    else this.#onReceived(event.connection, event.from, event.to, event.notification);
+  }
+
+  /** Votes on the other connection are read now. */
+  #onClosed(connection: number, one: number, other: number): void {
+    if (!this.#connectionsOf(one, other).delete(connection)) return;
+    const waiting = this.#waiting.filter(
+      ({ from, to }) => (from === one && to === other) || (from === other && to === one),
+    );
+    this.#waiting = this.#waiting.filter((vote) => !waiting.includes(vote));
+    for (const { connection: its, from, to, vote } of waiting) {
+      if (its !== connection && this.#looking.has(to)) this.#onReceived(its, from, to, vote);
+    }
+  }
+
+  #connectionsOf(one: number, other: number): Set<number> {
+    const key = one < other ? `${one} ${other}` : `${other} ${one}`;
+    let connections = this.#connections.get(key);
+    if (connections === undefined) {
+      connections = new Set();
+      this.#connections.set(key, connections);
+    }
+    return connections;
   }
 
   #onSent(connection: number, from: number, to: number, vote: ElectionNotification): void {
@@ -77,9 +113,12 @@ export class ElectionRules {
     this.#lastSent.set(key, vote);
   }
 
-  #onReceived(from: number, to: number, vote: ElectionNotification): void {
+  #onReceived(connection: number, from: number, to: number, vote: ElectionNotification): void {
     const looking = this.#looking.get(to);
-    if (looking === undefined) return;
+    if (looking === undefined) {
+      if (this.#connectionsOf(from, to).size > 1) this.#waiting.push({ from, to, connection, vote });
+      return;
+    }
     const votes = looking.received.get(from) ?? [];
     const isKnown = votes.some(
       (known) =>

@@ -257,6 +257,20 @@ describe('the rules of broadcast', () => {
   });
 
   it.each([
+    [500, ['S4']],
+    [1000, []],
+  ])('S4: what arrives as the session ends does not count, %d ms after what came before', (silentMs, broken) => {
+    const script = serving();
+    script.nowMs = 10_000;
+    const ping = { type: 5, zxid: 0 as Zxid, sessions: [{ sessionId: SESSION, timeoutMs: 1000 }] } as const;
+    script.up(1, 3, ping);
+    script.nowMs += silentMs;
+    for (let i = 0; i < 2; i++) script.up(1, 3, ping);
+    script.trace(3, { kind: 'session-expired', sessionId: SESSION, timeoutMs: 1000 });
+    expect(script.broken).toEqual(broken);
+  });
+
+  it.each([
     ['whose end is committed', true, ['S2']],
     ['that lives', false, []],
   ] as const)('S2: a leader says that a session lives, one %s', (_which, isEnded, broken) => {

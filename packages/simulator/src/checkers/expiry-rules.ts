@@ -1,13 +1,24 @@
-/** S4: a leader ends no session that was active within its timeout. */
+/**
+ * S4: a leader ends no session that was active within its timeout. What arrives at the same moment does not count: it may
+ * stand behind the packet that lets the leader end the session.
+ */
 import { OpCode, PacketType } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { ServerGhost } from './server-ghost.ts';
 import type { WireEvent } from './wire.ts';
 
+/** Activity of a session, in milliseconds: the last one, and the last one before that moment. */
+interface Touch {
+  readonly atMs: number;
+  readonly beforeMs: number;
+}
+
+const NEVER: Touch = { atMs: 0, beforeMs: 0 };
+
 export class ExpiryRules {
   readonly #cluster: Cluster;
-  /** When a server last saw activity of a session, milliseconds; in this role only. */
-  readonly #touches: Map<number, Map<bigint, number>> = new Map();
+  /** Of each server, in this role only. */
+  readonly #touches: Map<number, Map<bigint, Touch>> = new Map();
   /** Since when a leader serves: the timeouts of all sessions start again then. */
   readonly #since: Map<number, number> = new Map();
   readonly #clockMs: (server: number) => number;
@@ -33,7 +44,10 @@ export class ExpiryRules {
       touches = new Map();
       this.#touches.set(server, touches);
     }
-    touches.set(sessionId, this.#clockMs(server));
+    const atMs = this.#clockMs(server);
+    const last = touches.get(sessionId);
+    const beforeMs = last?.atMs === atMs ? last.beforeMs : (last?.atMs ?? 0);
+    touches.set(sessionId, { atMs, beforeMs });
   }
 
   onWire(event: WireEvent): void {
@@ -51,9 +65,11 @@ export class ExpiryRules {
 
   onExpired(server: ServerGhost, sessionId: bigint, timeoutMs: number): void {
     if (server.role !== 'leading') return;
-    const touchedMs = this.#touches.get(server.id)?.get(sessionId) ?? 0;
+    const nowMs = this.#clockMs(server.id);
+    const { atMs, beforeMs } = this.#touches.get(server.id)?.get(sessionId) ?? NEVER;
+    const touchedMs = atMs === nowMs ? beforeMs : atMs;
     const sinceMs = Math.max(touchedMs, this.#since.get(server.id) ?? 0);
-    const silentMs = this.#clockMs(server.id) - sinceMs;
+    const silentMs = nowMs - sinceMs;
     if (silentMs >= timeoutMs) return;
     const message = `leader ${server.id} ends session 0x${sessionId.toString(16)} after ${silentMs} ms of silence`;
     this.#cluster.report('S4', [server.id], `${message}; its timeout is ${timeoutMs} ms`);

@@ -63,16 +63,16 @@ describe('a learner that joins', () => {
         await watcher.watch('/', { recursive: true }).ready;
       }
       const client = await stage.at(zk3);
-      const valueOf = (i: number): string => `${i} `.repeat(500);
+      const textOf = (i: number): string => `${i} `.repeat(500);
       // The next ones arrive while it has those before to apply.
       for (let at = 0; at < 300; at += 10) {
-        await Promise.all(Array.from({ length: 10 }, (_, i) => client.create(`/fast${at + i}`, valueOf(at + i))));
+        await Promise.all(Array.from({ length: 10 }, (_, i) => client.create(`/fast${at + i}`, textOf(at + i))));
       }
       await stage.whole();
       const reader = await stage.at(zk1);
       for (let i = 0; i < 300; i++) {
         const { data } = await reader.get(`/fast${i}`);
-        expect(new TextDecoder().decode(data)).toBe(valueOf(i));
+        expect(new TextDecoder().decode(data)).toBe(textOf(i));
       }
     }));
 

@@ -45,10 +45,7 @@ export class AtRest {
 
   /** A3: a server has its log open, what it notes beside it, and for a while a snapshot. */
   async checkFiles(): Promise<void> {
-    const crowded = () =>
-      this.#ensemble.servers.find(({ core, disk }) => core !== null && disk.openPaths.length > FILES_MAX);
-    if (await this.#world.until(() => crowded() === undefined, this.#limitMs)) return;
-    const server = crowded();
+    const server = await this.#findLasting(({ core, disk }) => core !== null && disk.openPaths.length > FILES_MAX);
     if (server === undefined) return;
     const paths = server.disk.openPaths;
     this.#checkers.report('A3', `${server.host} has ${paths.length} files open: ${paths.slice(0, 5).join(', ')} …`);
@@ -58,13 +55,17 @@ export class AtRest {
   async checkMemory(): Promise<void> {
     const remembered = (one: VirtualServer): number => one.core?.view.ensemble?.rememberedTxns ?? 0;
     const limitOf = (one: VirtualServer): number => one.options.ensemble?.commitLogCount ?? 0;
-    const crowded = (): VirtualServer | undefined =>
-      this.#ensemble.servers.find((one) => remembered(one) > limitOf(one));
-    if (await this.#world.until(() => crowded() === undefined, this.#limitMs)) return;
-    const server = crowded();
+    const server = await this.#findLasting((one) => remembered(one) > limitOf(one));
     if (server === undefined) return;
     const message = `${server.host} keeps ${remembered(server)} txns for learners; its limit is ${limitOf(server)}`;
     this.#checkers.report('A4', message);
+  }
+
+  /** @returns a server of which it is still true after the limit */
+  async #findLasting(isBroken: (server: VirtualServer) => boolean): Promise<VirtualServer | undefined> {
+    const find = (): VirtualServer | undefined => this.#ensemble.servers.find(isBroken);
+    await this.#world.until(() => find() === undefined, this.#limitMs);
+    return find();
   }
 
   /** W10: once all clients have closed, no server holds a watch. */

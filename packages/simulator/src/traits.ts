@@ -46,10 +46,7 @@ export const TRAITS = [
   'io-threads',
   /** Servers do little in a turn, which takes its time: requests arrive while a committed txn is half applied. */
   'slow-servers',
-  /**
-   * Multis delete znodes, create them again and set them, and may fail after that. Not with ACLs: W1 and W3 know the
-   * permissions before and after a txn, not those in between, which may use up a watch.
-   */
+  /** Multis delete znodes, create them again and set them, and may fail after that. */
   'rewrites',
   /** Clients leave sessions behind, some at a time, without closing them. */
   'abandoned-sessions',

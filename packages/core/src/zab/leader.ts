@@ -158,11 +158,12 @@ export class Leader implements Broadcast, DurabilityEvents {
     return this.#confirmation.sessionLeases;
   }
 
-  /** Syncs of learners that wait for a quorum. */
+  /** Txns in memory for learners that are a little behind. */
   get rememberedTxns(): number {
     return this.#proposals.log.length;
   }
 
+  /** Syncs of learners that wait for a quorum. */
   get pendingSyncs(): number {
     return this.#feed.pendingSyncs;
   }

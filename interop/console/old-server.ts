@@ -3,6 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** The ops of 3.4 (`ZooDefs.OpCode` and `Request.isValid` of that version). */
 const KNOWN_OPS: ReadonlySet<number> = new Set([1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 100, 101, 102, -11]);
+const NOTIFICATION_XID = -1;
 /** Added in 3.5. Replaced with a name of the same length that does not exist. */
 const CONFIG_PATH = '/zookeeper/config';
 
@@ -32,9 +33,8 @@ export class OldServer implements AsyncDisposable {
           other.destroy();
         });
       }
-      server.on('data', (chunk) => client.write(chunk));
       server.on('end', () => client.end());
-      new Requests(client, server, refusedOps);
+      new Connection(client, server, refusedOps);
     });
     listener.listen(0, '127.0.0.1');
     await once(listener, 'listening');
@@ -55,53 +55,82 @@ export class OldServer implements AsyncDisposable {
   }
 }
 
-/** Splits the client's bytes into frames. */
-class Requests {
+class Connection {
   readonly #client: Socket;
   readonly #server: Socket;
   readonly #refusedOps: number[];
-  #input: Buffer = Buffer.alloc(0);
-  #isFirst = true;
-  /** The connection is closed: later bytes are ignored. */
-  #isOver = false;
+  /** Requests that the server has not answered. */
+  #unanswered = 0;
+  #isConnected = false;
+  /** Later requests are ignored. */
+  #refused: Buffer | null = null;
 
   constructor(client: Socket, server: Socket, refusedOps: number[]) {
     this.#client = client;
     this.#server = server;
     this.#refusedOps = refusedOps;
-    client.on('data', (chunk) => {
-      this.#input = Buffer.concat([this.#input, chunk]);
-      this.#passFrames();
+    const requests = new Frames((frame) => this.#onRequest(frame));
+    const replies = new Frames((frame) => this.#onReply(frame));
+    client.on('data', (chunk) => requests.add(chunk));
+    server.on('data', (chunk) => {
+      if (client.writableEnded) return;
+      client.write(chunk);
+      replies.add(chunk);
     });
   }
 
-  #passFrames(): void {
-    while (this.#input.length >= 4 && !this.#isOver) {
+  #onRequest(frame: Buffer): void {
+    if (this.#refused !== null) return;
+    // The connect request has no header.
+    if (this.#isConnected && !KNOWN_OPS.has(frame.readInt32BE(8))) {
+      this.#refused = frame;
+      this.#refuseInOrder();
+      return;
+    }
+    this.#isConnected = true;
+    this.#unanswered++;
+    this.#server.write(withoutConfig(frame));
+  }
+
+  #onReply(frame: Buffer): void {
+    if (frame.readInt32BE(4) === NOTIFICATION_XID) return;
+    this.#unanswered--;
+    this.#refuseInOrder();
+  }
+
+  /** Behind the replies to earlier requests, as a server does. */
+  #refuseInOrder(): void {
+    if (this.#refused === null || this.#unanswered > 0) return;
+    this.#refusedOps.push(this.#refused.readInt32BE(8));
+    const reply = Buffer.alloc(20);
+    reply.writeInt32BE(16, 0);
+    reply.writeInt32BE(this.#refused.readInt32BE(4), 4);
+    reply.writeBigInt64BE(-1n, 8);
+    reply.writeInt32BE(-6, 16);
+    this.#client.end(reply);
+  }
+}
+
+/** Splits bytes into frames. A four-letter word, or the answer to one, is passed as it comes. */
+class Frames {
+  readonly #onFrame: (frame: Buffer) => void;
+  #input: Buffer = Buffer.alloc(0);
+
+  constructor(onFrame: (frame: Buffer) => void) {
+    this.#onFrame = onFrame;
+  }
+
+  add(chunk: Buffer): void {
+    this.#input = Buffer.concat([this.#input, chunk]);
+    while (this.#input.length >= 4) {
       const length = this.#input.readInt32BE(0);
-      // A four-letter word: four bytes that are not a valid frame length.
+      // Four bytes of text are not a valid frame length.
       const end = length > 1 << 24 ? this.#input.length : 4 + length;
       if (this.#input.length < end) return;
       const frame = this.#input.subarray(0, end);
       this.#input = this.#input.subarray(end);
-      // The first frame is the connect request, without a header.
-      if (this.#isFirst || KNOWN_OPS.has(frame.readInt32BE(8))) this.#server.write(withoutConfig(frame));
-      else {
-        this.#refuse(frame);
-        return;
-      }
-      this.#isFirst = false;
+      this.#onFrame(frame);
     }
-  }
-
-  #refuse(frame: Buffer): void {
-    this.#isOver = true;
-    this.#refusedOps.push(frame.readInt32BE(8));
-    const reply = Buffer.alloc(20);
-    reply.writeInt32BE(16, 0);
-    reply.writeInt32BE(frame.readInt32BE(4), 4);
-    reply.writeBigInt64BE(-1n, 8);
-    reply.writeInt32BE(-6, 16);
-    this.#client.end(reply);
   }
 }
 

@@ -38,6 +38,12 @@ describe('the paths that a txn changes', () => {
     for (const path of [...paths, '/a', '/ab', '/']) expect(changed.has(path), path).toBe(true);
   });
 
+  test('include the parents of paths that lie deeper below the parent of the last one', () => {
+    const paths = ['/a/b', '/a/c/d', '/a/c/e/f', '/g', '/g/h'];
+    const changed = new ChangedPaths({ type: OpCode.closeSession, paths }, paths.length);
+    for (const path of ['/a', '/a/c', '/a/c/e', '/', '/g']) expect(changed.has(path), path).toBe(true);
+  });
+
   test('include quota usage', () => {
     const changed = new ChangedPaths({ type: OpCode.multi, txns: [create('/a/b')] } as Txn, 1);
     expect(changed.has('/zookeeper/quota/a/zookeeper_stats')).toBe(true);

@@ -64,6 +64,34 @@ describe('a roster', () => {
       await client.close();
     }));
 
+  test('has the data of a child that was deleted and created again, although it has the version of before', () =>
+    runSolo(6, async (fleet) => {
+      const client = await fleet.connectAs('app');
+      await client.create('/r');
+      const { czxid } = await client
+        .create('/r/a', '1')
+        .then(() => client.get('/r/a'))
+        .then(({ stat }) => stat);
+      const roster = new Roster(client, '/r');
+      expect(say(await roster.ready())).toBe('a=1');
+      await client.transaction().delete('/r/a').create('/r/a', '2').commit();
+      await fleet.world.until(() => say(roster.entries.current) === 'a=2', 5000);
+      expect(say(roster.entries.current)).toBe('a=2');
+      expect(roster.entries.current?.get('a')?.stat?.czxid).toBeGreaterThan(czxid);
+      // The same while it has no connection.
+      const other = await fleet.connectAs('other');
+      fleet.world.network.partition(['app'], ['zk1']);
+      await fleet.world.until(() => client.state !== 'connected', 20_000);
+      await other.delete('/r/a');
+      await other.create('/r/a', '3');
+      fleet.world.network.heal();
+      await fleet.world.until(() => say(roster.entries.current) === 'a=3', 20_000);
+      expect(say(roster.entries.current)).toBe('a=3');
+      roster.close();
+      await other.close();
+      await client.close();
+    }));
+
   test('continues when all watches of the znode are removed', () =>
     runSolo(5, async (fleet) => {
       const client = await fleet.connectAs('app');

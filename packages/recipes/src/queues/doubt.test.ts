@@ -37,6 +37,24 @@ describe('an operation in doubt', () => {
   );
 
   test(
+    'is not repeated in another session: its outcome stays unknown',
+    withClients(async (fleet, client, other) => {
+      const queue = new Queue(client, '/jobs', { codec: text });
+      const latch = new CountDownLatch(client, '/latch', 5);
+      await queue.put('a');
+      await latch.countDown();
+      for (const operation of [() => queue.put('b'), () => latch.countDown()]) {
+        loseNextReply(fleet, client, 60_000);
+        await expect(operation()).rejects.toMatchObject({ code: 'SESSIONLOST', outcome: 'unknown' });
+        await client.whenConnected();
+      }
+      const items = (await other.children('/jobs')).children;
+      expect(items.filter((name) => name.startsWith('queue-'))).toHaveLength(2);
+      expect(await new CountDownLatch(other, '/latch', 5).count()).toBe(3);
+    }, 2),
+  );
+
+  test(
     'does not block waiting callers beyond their timeout',
     withClients(async (fleet, client) => {
       const latch = new CountDownLatch(client, '/latch', 5);

@@ -1,6 +1,7 @@
 /** Rows of the catalogue about learners that join, leave or are slow while clients work. */
 import { PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { OBSERVER_MASTER_PORT } from '../virtual-ensemble.ts';
 import { isNewLeaderAck, play } from './stage.ts';
 
 describe('a learner that joins', () => {
@@ -67,6 +68,50 @@ describe('a learner that joins', () => {
       await stage.whole();
       for (let i = 0; i < 100; i++) expect(await stage.has(observer, `/during${i}`)).toBe(true);
     }));
+
+  test.each([
+    { what: 'its leader', observers: 0, ensemble: {} },
+    { what: 'the follower of an observer', observers: 1, ensemble: { observerMasterPort: OBSERVER_MASTER_PORT } },
+  ])('is sent a snapshot of all that is committed, also what $what has not applied yet', ({ observers, ensemble }) =>
+    play(
+      {
+        servers: 3,
+        observers,
+        isSlow: true,
+        ensemble: { ...ensemble, commitLogCount: 5, snapshotSizeFactor: -1 },
+      },
+      async (stage) => {
+        const [zk1, , zk3] = stage.three;
+        const learner = observers > 0 ? stage.zk(4) : zk1;
+        await stage.start();
+        // Each write is notified to all of them, which takes a server several turns.
+        for (let i = 0; i < 30; i++) {
+          const { host, port } = stage.three[i % 3]!;
+          const watcher = await stage.connect(`watcher${i}`, { servers: `${host}:${port}` });
+          await watcher.watch('/', { recursive: true }).ready;
+        }
+        const client = await stage.at(zk3);
+        await stage.whole();
+        stage.kill(learner);
+        await client.create('/committed');
+        const writes: Promise<unknown>[] = [];
+        let behind: number | null = null;
+        void stage.packet({ from: learner, stage: 'received', type: PacketType.ackEpoch }).then(({ to }) => {
+          const source = stage.zk(to);
+          behind = source.committedZxid - (source.core?.view.lastZxid ?? 0);
+        });
+        learner.start();
+        while (behind === null) {
+          for (let i = 0; i < 20; i++) writes.push(client.create(`/during${writes.length}`));
+          await stage.sleep(1);
+        }
+        expect(behind).toBeGreaterThan(0);
+        await Promise.all(writes);
+        await stage.whole();
+        for (let i = 0; i < writes.length; i++) expect(await stage.has(learner, `/during${i}`)).toBe(true);
+      },
+    ),
+  );
 
   test('1367: learns of sessions that began and ended meanwhile, and their ephemeral znodes are gone there too', () =>
     play({ servers: 3 }, async (stage) => {

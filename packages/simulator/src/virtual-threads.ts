@@ -123,7 +123,6 @@ class VirtualThread implements EventDoor {
   }
 
   accept(end: VirtualEnd): void {
-    for (const one of this.#ends) if (one.isClosed) this.#ends.delete(one);
     this.#ends.add(end);
     this.deliver(() => this.#network.open(end, (stream) => this.#sockets.accept(stream, 0)));
   }
@@ -167,6 +166,7 @@ class VirtualThread implements EventDoor {
   readonly #turn = (): void => {
     this.#isTurnPlanned = false;
     if (this.#isGone || this.#waiting !== null) return;
+    for (const end of this.#ends) if (end.isClosed) this.#ends.delete(end);
     this.#sockets.receive();
     if (!this.#sockets.publish()) this.#mark();
   };

@@ -31,8 +31,8 @@ async function bench(args: readonly string[]): Promise<readonly (readonly string
 describeWith(['apache', 'compiler'], 'the benchmark of ensembles, in its short form', () => {
   it('measures both engines under load, and finds every acknowledged write after the death of a leader', async () => {
     const amounts = ['--quick', '--pairs', '1', '--warm-up', '0.5'];
-    const table = await bench(['ensemble', ...amounts, '--only', '^reads|^leader killed']);
-    expect(table.length).toBeGreaterThanOrEqual(2);
+    const table = await bench(['ensemble', ...amounts, '--only', '^leader killed']);
+    expect(table.length).toBeGreaterThanOrEqual(1);
     for (const [, title, apache, meerkat] of table) {
       expect(Number.parseFloat(apache!.replaceAll(',', '')), title).toBeGreaterThan(0);
       expect(Number.parseFloat(meerkat!.replaceAll(',', '')), title).toBeGreaterThan(0);

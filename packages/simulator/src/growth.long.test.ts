@@ -5,7 +5,7 @@ import { OBSERVER_MASTER_PORT } from './virtual-ensemble.ts';
 import { VirtualWorld } from './virtual-world.ts';
 
 const CYCLES = 80;
-const ROUNDS = 5;
+const ROUNDS = 4;
 
 test.each([
   ['an ensemble whose leaders change', { servers: 3, observers: 1, clientThreads: 2 }, true],

@@ -76,6 +76,7 @@ describe('a learner that joins', () => {
     play(
       {
         servers: 3,
+        seeds: [1],
         observers,
         isSlow: true,
         ensemble: { ...ensemble, commitLogCount: 5, snapshotSizeFactor: -1 },

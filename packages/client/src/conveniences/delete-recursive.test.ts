@@ -90,6 +90,17 @@ describe('a recursive delete', () => {
     expect(service.paths).toEqual([]);
   });
 
+  test('accepts that another client deletes znodes before it has listed their children', async () => {
+    const { service, remove } = setUp();
+    plant(service);
+    service.meanwhile = (request) => {
+      if (request.op !== OpCode.getChildren2 || request.path !== '/a/1') return;
+      for (const path of ['/a/1/1', '/a/1/2', '/a/1/3', '/a/1']) service.znodes.delete(path);
+    };
+    expect(await remove('/a')).toBe(9);
+    expect(service.paths).toEqual([]);
+  });
+
   test.each(['not-sent', 'not-applied', 'reply-lost'] as const)(
     'counts each znode once when connections are lost: %s',
     async (fault) => {

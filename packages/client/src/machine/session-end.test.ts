@@ -33,6 +33,24 @@ describe('expiry', () => {
     expect(world.session.state).toBe('lost');
   });
 
+  test('the timeout is counted from the sending of what was answered, not of what was sent since', () => {
+    const world = new ScriptedWorld();
+    world.connect(0x77, 9000);
+    world.takeFrames();
+    world.advance(3000);
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.ping]);
+    const pingedAtMs = world.nowMs;
+    world.advance(1000);
+    world.submit(GET_A);
+    const askedAtMs = world.nowMs;
+    world.advance(1000);
+    world.submit(GET_A);
+    world.reply(-2, 0, 0);
+    expect(world.session.sureUntilMs).toBe(pingedAtMs + 9000);
+    world.receive(dataReply(1, 8));
+    expect(world.session.sureUntilMs).toBe(askedAtMs + 9000);
+  });
+
   test('a session is certain for no longer than the shortest timeout that a server gave to it', () => {
     const session = { id: 0x77n, password: new Uint8Array(PASSWORD), timeoutMs: 4000 };
     const world = new ScriptedWorld({ session });

@@ -149,6 +149,18 @@ describe('the text of a field', () => {
     }
   });
 
+  test('is not taken from the cache when one byte differs, wherever', () => {
+    // At each place there are texts with the same slot that differ there and nowhere else.
+    const texts = Array.from({ length: 100_000 }, (_, i) => String(i).padStart(5, '0'));
+    for (const text of texts) {
+      const bytes = Buffer.from(text);
+      for (const time of ['first', 'second', 'third']) {
+        const found = read(bytes);
+        if (found !== text) throw new Error(`${text} was read as ${found} at its ${time} occurrence`);
+      }
+    }
+  });
+
   test('is not taken from the cache when a byte differs only in its highest bit', () => {
     expect(read(Buffer.from('/abc'))).toBe('/abc');
     expect(read(Uint8Array.of(0x2f, 0x61, 0x62, 0xe3))).toBe('/ab\ufffd');

@@ -105,6 +105,8 @@ describe('a connection before the database has been recovered', () => {
 
 /** A learner with client streams; tests decide what its leader answers. */
 class LearnerServer extends LearnerParty {
+  nowMs = 0;
+  readonly gate: AnswerGate = new AnswerGate({ monotonicMs: () => this.nowMs, wallMs: () => 0 });
   readonly #withOutput = new Set<ClientConnection>();
   readonly #heldBack = new Set<ClientConnection>();
   readonly #host: ConnectionHost<ClientConnection>;
@@ -117,7 +119,7 @@ class LearnerServer extends LearnerParty {
     const { sessions, pipeline, database } = this.serving;
     this.#host = {
       connections: {
-        gate: new AnswerGate({ monotonicMs: () => 0, wallMs: () => 0 }),
+        gate: this.gate,
         turnShare: Number.POSITIVE_INFINITY,
         turnUnits: Number.POSITIVE_INFINITY,
         onAsked: () => {},
@@ -279,6 +281,26 @@ describe('a connection to a learner', () => {
       { kind: 'reply', header: { xid: 2, error: ErrorCode.ok } },
       { kind: 'closed' },
     ]);
+  });
+
+  test('gets no long reply once the lease has ended, although nothing has read the clock since', () => {
+    const server = new LearnerServer();
+    const client = server.open();
+    client.connect({ session: SESSION });
+    server.revalidated(SESSION.id, true);
+    const data = new Uint8Array(100_000);
+    const shape = { acl: OPEN_ACL, isEphemeral: false, parentCversion: 1 };
+    server.commitTxn(1n, 1, { type: OpCode.create, path: '/long', data, ...shape });
+    const read: Request = { op: OpCode.multiRead, ops: [{ op: OpCode.getData, path: '/long' }] };
+    client.takeArrivals();
+    server.gate.begin({ untilMs: 10 });
+    server.nowMs = 10;
+    client.send(read);
+    expect(client.takeArrivals()).toMatchObject([{ kind: 'reply', header: { error: ErrorCode.ok } }]);
+    // The process was paused; the request is what it finds first.
+    server.nowMs = 11;
+    client.send(read);
+    expect(client.takeArrivals()).toEqual([{ kind: 'closed' }]);
   });
 
   test('is closed when its session has moved, after earlier replies', () => {

@@ -12,6 +12,24 @@ describe('requests', () => {
     expect(asked.result).toMatchObject({ data: new TextEncoder().encode('hi'), stat: { mzxid: 8n } });
   });
 
+  test('replies that are cut into chunks at any two places settle their requests in order', () => {
+    const bytes = new Uint8Array([...dataReply(1, 8, 'x'), ...dataReply(2, 9, 'y')]);
+    for (let first = 1; first < bytes.length; first++) {
+      for (let second = first; second < bytes.length; second += 3) {
+        const world = new ScriptedWorld();
+        world.connect();
+        const asked = [world.submit(GET_A), world.submit(GET_A)];
+        for (const chunk of [bytes.slice(0, first), bytes.slice(first, second), bytes.slice(second)]) {
+          world.receive(chunk);
+        }
+        expect(asked.map(({ result }) => result)).toMatchObject([
+          { data: new Uint8Array([0x78]), stat: { mzxid: 8n, pzxid: 7n } },
+          { data: new Uint8Array([0x79]), stat: { mzxid: 9n, pzxid: 7n } },
+        ]);
+      }
+    }
+  });
+
   test('many replies in one chunk settle their requests in order', () => {
     const world = new ScriptedWorld();
     world.connect();
@@ -82,6 +100,25 @@ describe('requests', () => {
   });
 
   test.each([
+    ['a frame without a header', new Bytes().int(1).long(8).frame(), 'a reply without a header'],
+    ['a pong without a header', new Bytes().int(-2).frame(), 'a reply without a header'],
+    ['an event that is cut off', replyBytes(-1, 9, 0, new Bytes().int(3)), 'a malformed notification'],
+    ['an event without a path', replyBytes(-1, 9, 0, new Bytes().int(3).int(3).int(-1)), 'a malformed notification'],
+    [
+      'a path that is cut off',
+      replyBytes(-1, 9, 0, new Bytes().int(3).int(3).int(2).byte(47)),
+      'a malformed notification',
+    ],
+  ])('%s ends the connection', (_, bytes, what) => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const read = world.submit(GET_A);
+    world.receive(bytes);
+    expect(world.states.at(-1)).toMatchObject({ state: 'suspended', reason: `the server sent ${what}` });
+    expect(read.failure).toMatchObject({ kind: 'bad-reply', detail: `one:2181 (10.0.0.1) sent ${what}` });
+  });
+
+  test.each([
     ['cut off', new Bytes().int(100).byte(1)],
     ['empty', new Bytes()],
   ])('a record that is %s rejects its own request and no other', (_what, body) => {
@@ -138,6 +175,24 @@ describe('time', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'suspended', reason: 'the server was silent for 6000 ms' });
     expect(world.opened.length).toBe(2);
     expect(world.opened[1]?.host).not.toBe(world.opened[0]?.host);
+  });
+
+  test('pings, silence and loss follow the timeout that the server has granted', () => {
+    const world = new ScriptedWorld({ sessionTimeoutMs: 9000 });
+    world.connect(0x77, 3000);
+    world.takeFrames();
+    world.advance(999);
+    expect(world.takeFrames()).toEqual([]);
+    world.advance(1);
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.ping]);
+    world.advance(999);
+    expect(world.stateNames).toEqual(['connected']);
+    world.advance(1);
+    expect(world.states.at(-1)).toMatchObject({ state: 'suspended', reason: 'the server was silent for 2000 ms' });
+    world.advance(999);
+    expect(world.stateNames).toEqual(['connected', 'suspended']);
+    world.advance(1);
+    expect(world.stateNames).toEqual(['connected', 'suspended', 'lost']);
   });
 
   test('the session is lost one timeout after the sending of the last request that was answered, not later', () => {

@@ -51,6 +51,26 @@ describe('expiry', () => {
     expect(world.session.sureUntilMs).toBe(askedAtMs + 9000);
   });
 
+  test('a pong that comes after the reply to a later request takes nothing back', () => {
+    const world = new ScriptedWorld();
+    world.connect(0x77, 9000);
+    world.takeFrames();
+    world.advance(3000);
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.ping]);
+    world.advance(1000);
+    world.submit(GET_A);
+    world.takeFrames();
+    const askedAtMs = world.nowMs;
+    world.receive(dataReply(1, 8));
+    world.reply(-2, 0, 0);
+    expect(world.session.sureUntilMs).toBe(askedAtMs + 9000);
+    world.close();
+    world.advance(8999);
+    expect(world.session.state).toBe('suspended');
+    world.advance(1);
+    expect(world.session.state).toBe('lost');
+  });
+
   test('a session is certain for no longer than the shortest timeout that a server gave to it', () => {
     const session = { id: 0x77n, password: new Uint8Array(PASSWORD), timeoutMs: 4000 };
     const world = new ScriptedWorld({ session });
@@ -76,6 +96,8 @@ describe('expiry', () => {
 
   test('a session given by the user that has expired is reported as lost, then replaced', () => {
     const world = new ScriptedWorld({ session: { id: 5n, password: new Uint8Array(PASSWORD) } });
+    // The requested timeout, until a server has granted one.
+    expect(world.session.sessionTimeoutMs).toBe(9000);
     world.session.start();
     const request = world.open();
     expect(new DataView(request.buffer).getBigInt64(4 + 4 + 8 + 4)).toBe(5n);
@@ -263,6 +285,21 @@ describe('the end', () => {
     expect(read.failure).toMatchObject({ kind: 'auth-failed' });
     expect(watcher.received).toEqual(['ended auth-failed']);
     expect(world.stateNames).toEqual(['connected', 'auth-failed']);
+  });
+
+  test('a name that is looked up after the end opens no connection', () => {
+    for (const end of [
+      ({ session }: ScriptedWorld) => session.close(),
+      ({ session }: ScriptedWorld) => session.end('closed', 'over'),
+      ({ session }: ScriptedWorld) => session.abandon('over'),
+    ]) {
+      const world = new ScriptedWorld();
+      world.session.start();
+      end(world);
+      world.run();
+      world.advance(60_000);
+      expect(world.opened).toEqual([]);
+    }
   });
 
   test('every request is settled, whenever the client ends', () => {

@@ -111,17 +111,47 @@ describe('watches', () => {
     world.reply(2, 8, 0);
     world.reply(3, 8, 0, new Bytes().int(0));
     world.takeFrames();
-    let isDone = false;
-    world.session.calls.removeWatch('recursive', '/a', one, () => {});
-    expect(world.takeFrames()).toEqual([]);
-    world.session.calls.removeWatch('recursive', '/a', two, () => {
-      isDone = true;
-    });
+    const done: string[] = [];
+    world.session.calls.removeWatch('recursive', '/a', one, () => done.push('one'));
+    expect([world.takeFrames(), done]).toEqual([[], ['one']]);
+    world.session.calls.removeWatch('recursive', '/a', two, () => done.push('two'));
     const [frame] = world.takeFrames();
     expect([frame?.op, frame?.body]).toEqual([18, new Uint8Array(new Bytes().text('/a').int(5).list)]);
+    expect(done).toEqual(['one']);
     world.reply(4, 8, 0);
-    expect(isDone).toBe(true);
+    expect(done).toEqual(['one', 'two']);
     expect(world.session.watches.size).toBe(0);
+  });
+
+  test('the removal of a watch is done, whatever the server answers, and without a connection', () => {
+    for (const end of [
+      (world: ScriptedWorld) => world.reply(3, 9, -121),
+      (world: ScriptedWorld) => world.close(),
+      (world: ScriptedWorld) => world.session.end('closed', 'over'),
+    ]) {
+      const world = new ScriptedWorld();
+      world.connect();
+      const watcher = new Watcher();
+      world.submit(ADD_RECURSIVE, watcher);
+      world.reply(1, 8, 0, new Bytes().int(0));
+      world.reply(2, 8, -5);
+      let doneCount = 0;
+      const onDone = (): void => {
+        doneCount++;
+      };
+      world.session.calls.removeWatch('recursive', '/a', watcher, onDone);
+      expect(doneCount).toBe(0);
+      end(world);
+      expect(doneCount).toBe(1);
+    }
+    const apart = new ScriptedWorld();
+    const watcher = new Watcher();
+    apart.session.watches.add('persistent', '/a', watcher);
+    let isDone = false;
+    apart.session.calls.removeWatch('persistent', '/a', watcher, () => {
+      isDone = true;
+    });
+    expect([isDone, apart.session.watches.size]).toEqual([true, 0]);
   });
 
   test('on an old server the whole entry is removed, and the other watches are rearmed', () => {

@@ -80,6 +80,21 @@ describe('a reply leaves behind', () => {
 });
 
 describe('when a persistent watch ends', () => {
+  test.each(['persistent', 'recursive'] as const)(
+    'on a server with separate modes, one-shot watches that were armed themselves are left alone (%s)',
+    (kind) => {
+      const watches = new Watches();
+      const lasting = { ...SILENT };
+      watches.keepsModes = true;
+      watches.add(kind, '/a', lasting);
+      expect(watches.isCovered({ op: OpCode.getData, path: '/a', watch: true })).toBe(false);
+      watches.add('data', '/a', { ...SILENT });
+      watches.remove(kind, '/a', lasting);
+      const watcherType = kind === 'persistent' ? WatcherType.persistent : WatcherType.persistentRecursive;
+      expect(watches.removalRequests(kind, '/a', 7)).toEqual([{ op: OpCode.removeWatches, path: '/a', watcherType }]);
+    },
+  );
+
   test.each([false, true])(
     'the one-shot watches on its path are rearmed (server with separate modes: %s)',
     (keepsModes) => {

@@ -251,6 +251,58 @@ describe('moving', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: true });
   });
 
+  test.each([
+    ['one', ['one', 'two']],
+    ['two', ['one', 'two']],
+    ['three', ['one', 'three', 'two']],
+  ])('starts a round with that server (%s), which tries each server once', (target, round) => {
+    const hosts = ['one', 'two'].map((host) => ({ host, port: 2181 }));
+    const world = new ScriptedWorld({ hosts });
+    world.connect();
+    for (let times = 0; times < 2; times++) {
+      const before = world.opened.length;
+      world.session.moveTo({ host: target, port: 2181 });
+      world.run();
+      for (let i = 0; i < round.length; i++) {
+        expect(world.isOpen).toBe(true);
+        world.isOpen = false;
+        world.session.onStreamClosed('refused', 'ECONNREFUSED');
+        world.run();
+      }
+      const tried = world.opened.slice(before).map(({ host }) => host);
+      expect(tried[0]).toBe(target);
+      expect(tried.toSorted()).toEqual(round);
+    }
+  });
+
+  test('abandons an attempt that is under way, and the other addresses of its host', () => {
+    const world = new ScriptedWorld();
+    world.addresses = ['10.0.0.1', '10.0.0.2'];
+    world.session.start();
+    world.open();
+    world.session.moveTo({ host: 'two', port: 2182 });
+    expect(world.isOpen).toBe(false);
+    world.addresses = null;
+    world.run();
+    expect(world.attempts.map(({ host, failure }) => [host, failure])).toEqual([
+      ['two', 'dns'],
+      ['one', 'dns'],
+    ]);
+    expect(world.opened.length).toBe(1);
+  });
+
+  test('closes a connection whose handshake is in progress', () => {
+    const world = new ScriptedWorld();
+    world.session.start();
+    world.open();
+    world.session.moveTo({ host: 'two', port: 2182 });
+    world.run();
+    world.session.onStreamClosed('refused', 'ECONNREFUSED');
+    expect(world.attempts).toEqual([
+      { host: 'two', port: 2182, address: '10.0.0.1', failure: 'refused', detail: 'ECONNREFUSED' },
+    ]);
+  });
+
   test('the late reply to a cancelled request is the last one, too', () => {
     const world = new ScriptedWorld();
     world.connect();

@@ -208,6 +208,34 @@ describe('a session on a transport', () => {
     }
   });
 
+  test('a malformed answer to a token is a failed attempt, even of a complete exchange', async () => {
+    for (const isComplete of [false, true]) {
+      const malformed = [
+        new Bytes().int(1).long(0),
+        new Bytes().int(1).long(0).int(0).int(5).byte(1),
+        new Bytes().int(1).long(0).int(0).byte(1),
+      ];
+      for (const answer of malformed) {
+        const scene = new Scene({ sasl: () => ({ start: () => Uint8Array.of(1), respond: () => null, isComplete }) });
+        scene.host.start();
+        await drainMicrotasks();
+        scene.stream.accept();
+        scene.stream.events.onBytes(answer.frame());
+        expect(scene.attempts).toEqual(['not-zookeeper: its answer to a SASL token is malformed']);
+        expect(scene.states).toEqual([]);
+      }
+    }
+  });
+
+  test('an exchange may end with the token of the server', async () => {
+    const scene = new Scene({ sasl: () => ({ start: () => Uint8Array.of(1), respond: () => null }) });
+    scene.host.start();
+    await drainMicrotasks();
+    scene.stream.accept();
+    scene.stream.events.onBytes(new Bytes().int(1).long(0).int(0).buffer(Uint8Array.of(9)).frame());
+    expect(scene.states).toEqual(['connected']);
+  });
+
   test('an attempt whose exchange was not created in time reports that', async () => {
     const scene = new Scene({ sasl: () => new Promise(() => {}) });
     scene.host.start();

@@ -62,6 +62,29 @@ test('the deletion of a znode is reported to all of its one-shot watches, and on
   expect(watches.rearmRequests(7)).toEqual([]);
 });
 
+test('a listener that is forgotten gets no event of its one-shot watches, and others get theirs', () => {
+  const watches = new Watches();
+  const events: string[] = [];
+  const listenerOf = (name: string): WatchListener => ({
+    ...SILENT,
+    onWatchEvent: ({ type, path }) => void events.push(`${name} ${type} ${path}`),
+  });
+  const [gone, kept] = [listenerOf('gone'), listenerOf('kept')];
+  for (const kind of ['data', 'exist', 'child'] as const) {
+    watches.add(kind, '/a', gone);
+    watches.add(kind, '/b', gone);
+  }
+  watches.add('child', '/b', kept);
+  watches.forgetOneShots('/a', gone);
+  watches.forgetOneShots('/b', gone);
+  expect(watches.size).toBe(1);
+  const { nodeCreated, nodeDataChanged, nodeChildrenChanged } = EventType;
+  for (const path of ['/a', '/b']) {
+    for (const type of [nodeCreated, nodeDataChanged, nodeChildrenChanged]) watches.onEvent(type, path, 5n);
+  }
+  expect(events).toEqual(['kept children /b']);
+});
+
 describe('a reply leaves behind', () => {
   const { ok, noNode } = ErrorCode;
   test.each([

@@ -287,6 +287,27 @@ describe('the end', () => {
     expect(world.stateNames).toEqual(['connected', 'auth-failed']);
   });
 
+  test('a client that is closing, or closed, is neither closed again nor moved', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const write = world.submit(SET_A);
+    world.session.close();
+    const commands = (): void => {
+      world.session.close();
+      world.session.moveTo({ host: 'two', port: 2182 });
+      world.run();
+    };
+    commands();
+    expect(world.closingAtMs).toHaveLength(1);
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setData, OpCode.closeSession]);
+    world.reply(1, 9, 0, new Bytes().stat(9));
+    expect(write.result).toBeDefined();
+    world.reply(2, 10, 0);
+    commands();
+    expect(world.stateNames).toEqual(['connected', 'closed']);
+    expect([world.closingAtMs.length, world.opened.length, world.isOpen]).toEqual([1, 1, false]);
+  });
+
   test('a name that is looked up after the end opens no connection', () => {
     for (const end of [
       ({ session }: ScriptedWorld) => session.close(),

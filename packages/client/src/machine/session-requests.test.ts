@@ -12,6 +12,23 @@ describe('requests', () => {
     expect(asked.result).toMatchObject({ data: new TextEncoder().encode('hi'), stat: { mzxid: 8n } });
   });
 
+  test('the failure of a request that was not sent names the server that was reached last, if any', () => {
+    const world = new ScriptedWorld();
+    const early = world.submit(GET_A);
+    world.session.calls.cancel(early.call, 'timed-out', 'too late');
+    world.connect();
+    world.close();
+    const late = world.submit(GET_A);
+    const pings: unknown[] = [];
+    world.session.calls.ping((failure) => pings.push(failure?.server));
+    world.session.end('closed', 'over');
+    const refused = world.submit(GET_A);
+    world.session.calls.ping((failure) => pings.push(failure?.server));
+    const server = 'one:2181 (10.0.0.1)';
+    expect([early, late, refused].map(({ failure }) => failure?.server)).toEqual([null, server, server]);
+    expect(pings).toEqual([server, server]);
+  });
+
   test('replies that are cut into chunks at any two places settle their requests in order', () => {
     const bytes = new Uint8Array([...dataReply(1, 8, 'x'), ...dataReply(2, 9, 'y')]);
     for (let first = 1; first < bytes.length; first++) {

@@ -153,6 +153,22 @@ describe('a decision by claims', () => {
     }
   });
 
+  it('does not follow its former leader again because of claims from before the search began', () => {
+    const server = new TestElection(1, FIVE);
+    server.look();
+    for (const id of [2, 3]) server.following(id, 5, 7);
+    server.leading(5, 7);
+    expect(server.decisions).toHaveLength(1);
+    server.election.onPeerUnreachable(5);
+    server.look();
+    // They have not noticed the end of their leader yet.
+    for (const id of [2, 3, 4]) server.following(id, 5, 7);
+    server.advance(60_000);
+    expect(server.decisions).toHaveLength(1);
+    server.leading(5, 7);
+    expect(server.decisions).toHaveLength(2);
+  });
+
   it('does not take votes of an older round for its own leadership (ZOOKEEPER-1514)', () => {
     const server = new TestElection(3, THREE);
     for (let round = 1; round <= 5; round++) server.look();

@@ -42,6 +42,22 @@ test('the drop probability rises while the bucket is empty, and falls while it i
   expect(throttle.dropChance).toBe(0.75);
 });
 
+test('a connect is dropped with the drop probability only, and the next one may get its token', () => {
+  let drawn = 2 ** 31 - 1;
+  const options = { ...connecting, tokens: 1, fillTimeMs: 100, freezeTimeMs: 10, dropIncrease: 0.5, dropDecrease: 0 };
+  const throttle = new ConnectThrottle(options, { uint32: () => drawn }, 0);
+  expect(throttle.take('new', 0)).toBe(true);
+  expect(throttle.take('new', 10)).toBe(false);
+  expect(throttle.dropChance, 'the freeze time must be over').toBe(0);
+  expect(throttle.take('new', 11)).toBe(false);
+  expect(throttle.dropChance).toBe(0.5);
+  expect(throttle.take('new', 101)).toBe(false);
+  expect(throttle.deficit, 'a dropped connect takes no token').toBe(0);
+  drawn = 2 ** 31;
+  expect(throttle.take('new', 101)).toBe(true);
+  expect(throttle.deficit).toBe(1);
+});
+
 test('with tokens set to 0 nothing is throttled', () => {
   const throttle = new ConnectThrottle(connecting, random, 0);
   for (let i = 0; i < 1000; i++) expect(throttle.take('new', 0)).toBe(true);

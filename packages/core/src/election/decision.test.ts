@@ -169,6 +169,20 @@ describe('a decision by claims', () => {
     expect(server.decisions).toHaveLength(2);
   });
 
+  it('does not count a vote once its server follows another leader, or this one in another round', () => {
+    for (const [leader, round] of [
+      [3, 1],
+      [2, 7],
+    ] as const) {
+      const server = new TestElection(2, THREE);
+      server.look();
+      server.ballot(1, 2, 1);
+      server.following(1, leader, round);
+      server.advance(1000);
+      expect(server.decision).toBeUndefined();
+    }
+  });
+
   it('does not take votes of an older round for its own leadership (ZOOKEEPER-1514)', () => {
     const server = new TestElection(3, THREE);
     for (let round = 1; round <= 5; round++) server.look();
@@ -261,6 +275,14 @@ describe('a decision that does not hold', () => {
     server.ballot(1, 3, 1, { peerEpoch: 2 });
     expect(server.decisionsLost).toBe(1);
     expect(server.election.state).toBe(ServerState.leading);
+
+    // Once for every decision.
+    server.look();
+    server.ballot(1, 2, 2);
+    server.advance(200);
+    expect(server.decisions).toHaveLength(2);
+    server.ballot(1, 3, 2, { peerEpoch: 2 });
+    expect(server.decisionsLost).toBe(2);
   });
 
   it('is not reported while the remaining voters are a quorum', () => {

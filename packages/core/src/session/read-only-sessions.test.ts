@@ -62,5 +62,6 @@ test('a session that times out is disconnected, and can be resumed later', () =>
   const silent: bigint[] = [];
   for (let nowMs = 0; nowMs <= 1500; nowMs += TICK_MS) sessions.onTick(nowMs, (id) => silent.push(id));
   expect(silent).toEqual([OWN]);
+  expect(sessions.get(OWN), 'it is forgotten until then').toBeUndefined();
   expect(sessions.resume(OWN, 1000, 1600)).toMatchObject({ kind: 'resume' });
 });

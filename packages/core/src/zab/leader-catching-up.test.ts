@@ -169,6 +169,14 @@ describe('catching up', () => {
       expect(saidTo(test, 8)[1]).toBe('DIFF (1,12)');
     });
 
+    test.each([1, 100])('that the learner has already, sends the shorter ones behind it (%i in memory)', (memory) => {
+      const shape = { ...history, history: '(1,1)..(1,10) (2,1)..(2,3)', currentEpoch: 2, acceptedEpoch: 2, memory };
+      const test = new TestLeader(shape).establish([1], {}, '(2,3)');
+      test.join(2, '(1,10)');
+      const txns = ['(2,1)', '(2,2)', '(2,3)'].flatMap((zxid) => [`PROPOSAL ${zxid}`, `COMMIT ${zxid}`]);
+      expect(saidTo(test, 2)).toEqual(['LEADERINFO (3,0)', 'DIFF (2,3)', ...txns, 'NEWLEADER (3,0)', 'UPTODATE']);
+    });
+
     test('found while catching up ends the connection, and even the next leader begins with a snapshot', () => {
       const needSnapshot = new Set<number>();
       const first = new TestLeader({ ...history, memory: 1, needSnapshot });

@@ -240,6 +240,17 @@ describe('a decision by claims', () => {
     expect(server.decision?.supporters).toEqual([1, 2, 3, 5]);
   });
 
+  it('does not count a voter that observes, as one with another configuration may', () => {
+    const server = new TestElection(1, FIVE);
+    server.look();
+    server.leading(5, 7);
+    server.following(2, 5, 7);
+    server.following(3, 5, 7, { state: ServerState.observing });
+    expect(server.decision).toBeUndefined();
+    server.following(3, 5, 7);
+    expect(server.decision?.supporters).toEqual([5, 2, 3]);
+  });
+
   it('does not follow a server that cannot lead, even if others do (ZOOKEEPER-498)', () => {
     const weights = new Map([[4, 0]]);
     const server = new TestElection(1, { voters: [1, 2, 3, 4], groups: [[1, 2, 3, 4]], weights });

@@ -1,4 +1,11 @@
-import { CreateMode, ErrorCode, OpCode, PacketType, type Request } from '@meerkat/protocol';
+import {
+  CreateMode,
+  ErrorCode,
+  type ForwardedRequestPacket,
+  OpCode,
+  PacketType,
+  type Request,
+} from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { type CoreOptions, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '../base/options.ts';
 import { create } from '../testing/core-requests.ts';
@@ -223,5 +230,28 @@ describe('a leader', () => {
     const { body } = { body: new Uint8Array(0) };
     pair.leader.forward(2, { ...own, sessionId: 1n << 56n, body });
     expect(pair.leader.outcomesOf(1n << 56n)).toEqual([ErrorCode.sessionExpired]);
+  });
+
+  test('forgets that a session has ended, once every learner must have applied its end', () => {
+    const pair = new Pair();
+    const client = pair.learner.client().create();
+    const { id } = client.session!;
+    client.send(1, createEphemeral('/e'));
+    pair.settle();
+    client.send(2, create('/late'));
+    const [late] = pair.learner.asked;
+    const send = (): number | undefined => {
+      pair.leader.forward(2, late as ForwardedRequestPacket);
+      return pair.leader.outcomesOf(id).at(-1);
+    };
+    pair.leader.serving.expireSession(id, 0);
+    pair.leader.commit();
+    expect(send()).toBe(ErrorCode.sessionExpired);
+    const { tickTimeMs, ensemble } = partsOf(1).options!;
+    const memoryMs = 2 * tickTimeMs * (ensemble!.syncLimit + 2);
+    pair.leader.serving.onTick(memoryMs, 0);
+    expect(send()).toBe(ErrorCode.sessionExpired);
+    pair.leader.serving.onTick(2 * memoryMs, 0);
+    expect(send()).toBe(OpCode.create);
   });
 });

@@ -12,6 +12,7 @@ import {
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
+import { LearnerLease } from '../zab/answer-lease.ts';
 import type { Committed } from '../zab/committed.ts';
 import { Learner } from '../zab/learner.ts';
 import type { LearnerEffects, LearnerOptions } from '../zab/learner-host.ts';
@@ -44,6 +45,7 @@ export interface TestLearnerShape {
   /** null: the epoch of the learner's own history. */
   readonly leaderHistoryEpoch: number | null;
   readonly leaderChecksPromises: boolean;
+  readonly leaseMs: number;
   readonly lastZxid: Zxid;
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
@@ -58,6 +60,8 @@ export class TestLearner implements LearnerEffects {
   /** Called synchronously with every request of the learner. */
   onAsked: (asked: Asked) => void = () => {};
   learner: Learner;
+  /** Of the current role. */
+  lease: LearnerLease = new LearnerLease();
   readonly #options: Omit<LearnerOptions, 'leaderHistoryEpoch'>;
   readonly #leaderHistoryEpoch: number | null;
   /** How the leader has said that it synchronizes. */
@@ -78,8 +82,9 @@ export class TestLearner implements LearnerEffects {
     isCounted = true,
     leaderHistoryEpoch = null,
     leaderChecksPromises = true,
+    leaseMs = 0,
   }: Partial<TestLearnerShape> = {}) {
-    const limits = { tickTimeMs: TICK_MS, initLimit: INIT_LIMIT, syncLimit: SYNC_LIMIT, leaseMs: 0 };
+    const limits = { tickTimeMs: TICK_MS, initLimit: INIT_LIMIT, syncLimit: SYNC_LIMIT, leaseMs };
     const rest = { epochTxnsMax: 1000, commitLogCount: 500, txnBytesMax: 1_000_000, configVersion: ZXID_ZERO };
     this.#options = { serverId: 2, kind, logsInforms, isCounted, leaderChecksPromises, ...limits, ...rest };
     this.#leaderHistoryEpoch = leaderHistoryEpoch;
@@ -165,7 +170,8 @@ export class TestLearner implements LearnerEffects {
   #makeLearner(): Learner {
     const history = this.disk.recover();
     const leaderHistoryEpoch = this.#leaderHistoryEpoch ?? history.currentEpoch;
-    return new Learner({ ...this.#options, leaderHistoryEpoch }, this.clock, history, this);
+    this.lease = new LearnerLease();
+    return new Learner({ ...this.#options, leaderHistoryEpoch }, this.clock, history, this, this.lease);
   }
 
   #deliver(): void {

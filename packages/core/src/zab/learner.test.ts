@@ -1,4 +1,4 @@
-import { Announcement, PacketType, ZXID_NONE, ZXID_ZERO } from '@meerkat/protocol';
+import { Announcement, announcedLease, PacketType, ZXID_NONE, ZXID_ZERO } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { onDisk } from '../base/durable.ts';
 import {
@@ -173,6 +173,33 @@ describe('broadcast', () => {
       { kind: 'revalidated', sessionId: 7n, isValid: false },
       { kind: 'handed-over' },
     ]);
+  });
+});
+
+describe('the lease', () => {
+  const LEASE_MS = 4000;
+  const leaderWith = (leaseMs: number) =>
+    leaderInfo(2, undefined, Announcement.takesHandOver + announcedLease(leaseMs));
+
+  test('counts from the ACK of NEWLEADER, once a ping behind UPTODATE shows that the leader still has its own', () => {
+    const one = makeLearner({ leaseMs: LEASE_MS });
+    one.beginDiff(2, leaderWith(LEASE_MS));
+    one.receive(newLeader(2));
+    one.diskDoesAll();
+    const answeredMs = one.clock.nowMs;
+    one.advance(100);
+    one.receive(PING, UPTODATE, { type: PacketType.ping, zxid: ZXID_ZERO });
+    expect(one.lease.untilMs).toBe(Number.NEGATIVE_INFINITY);
+    one.receive(PING);
+    expect(one.lease.untilMs).toBe(answeredMs + LEASE_MS);
+  });
+
+  test('is not held under a leader that gives another one', () => {
+    for (const leaseMs of [0, LEASE_MS / 2]) {
+      const one = makeLearner({ leaseMs: LEASE_MS });
+      one.synchronize(2, leaderWith(leaseMs));
+      expect(one.lease).toMatchObject({ isHeld: false, untilMs: Number.POSITIVE_INFINITY });
+    }
   });
 });
 

@@ -150,6 +150,35 @@ describe('a follower that feeds observers', () => {
     expect(follower.take()).toEqual(['1 leaderInfo 5,0', '1 reads from 4,1']);
   });
 
+  test('gives an observer initLimit ticks from each step on, also while it reads for it from its log', () => {
+    const follower = new Follower();
+    const entry = (counter: number) => ({ zxid: zxid(counter, 4), payload: PAYLOAD });
+    follower.connect(1, zxid(1, 4));
+    const steps = [
+      () => follower.master.onHistoryRead(1, [entry(1), entry(2)]),
+      () => follower.master.onLearnerRoom(1),
+      () => follower.master.onHistoryRead(1, [entry(2), entry(3)]),
+      () => follower.master.onLearnerRoom(1),
+    ];
+    for (const step of steps) {
+      follower.nowMs += 950;
+      follower.master.onTick();
+      step();
+    }
+    expect(follower.take().slice(-4)).toEqual([
+      '1 reads from 4,2',
+      '1 proposal 4,3',
+      '1 commit 4,3',
+      '1 newLeader 5,0',
+    ]);
+    follower.nowMs += 1000;
+    follower.master.onTick();
+    expect(follower.take()).toEqual([]);
+    follower.nowMs += 50;
+    follower.master.onTick();
+    expect(follower.take()).toEqual(['1 closed: learner 11 is silent']);
+  });
+
   test('refuses followers, ACKs of txns, and requests before UPTODATE', () => {
     const follower = new Follower();
     follower.master.onLearnerConnected(1);

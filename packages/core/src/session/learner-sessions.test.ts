@@ -28,6 +28,12 @@ test('sessions touched at observers of this server are reported once, in the nex
   expect(take(2)).toEqual([]);
 });
 
+test('the ids of known sessions are taken, also that of one whose createSession is not applied yet', () => {
+  const sessions = new LearnerSessions(new Map([[1n, 4000]]), () => {});
+  sessions.open(2n, 4000, 0);
+  expect([1n, 2n, 3n].map((id) => sessions.isTaken(id))).toEqual([true, true, false]);
+});
+
 describe('a learner that holds leases', () => {
   function leased(): LearnerSessions {
     const sessions = new LearnerSessions(new Map(), () => {});

@@ -292,6 +292,20 @@ describe('a leader that gives leases', () => {
     expect(test.leader.lease.untilMs).toBe(sinceMs + 500 + LEASE_MS);
   });
 
+  test('does not take a ping that answers none of its own for an answer', () => {
+    const test = leased([1]);
+    for (let i = 0; i < 2; i++) test.pong(1);
+    test.take();
+    const { nowMs } = test.clock;
+    const mayEnd = () => test.leader.sessionLeases.mayEnd(1, nowMs, 4000, nowMs);
+    expect(mayEnd()).toBe(true);
+    test.clock.nowMs += 100;
+    test.pong(1);
+    expect(mayEnd()).toBe(true);
+    expect(test.leader.lease.untilMs).toBe(nowMs + LEASE_MS);
+    expect(test.said()).toEqual([]);
+  });
+
   test('confirms nothing by its pings once its own lease is over', () => {
     const test = leased([1, 2], FIVE.quorum.voters);
     for (let i = 0; i < 2; i++) for (const learner of [1, 2]) test.pong(learner);

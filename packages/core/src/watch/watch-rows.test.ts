@@ -39,3 +39,13 @@ test('a row is reused once its watch is deleted', () => {
   rows.delete(first);
   expect(rows.add('/b', null, 1, NO_ROW)).toBe(first);
 });
+
+test('a block that was emptied and filled again keeps its rows when another one is emptied', () => {
+  const rows = new WatchRows<null>();
+  const paths = Array.from({ length: BLOCK }, (_, i) => `/${i}`);
+  const fill = () => paths.map((path) => rows.add(path, null, 1, NO_ROW));
+  for (const row of fill()) rows.delete(row);
+  const kept = fill();
+  rows.delete(rows.add('/other', null, 1, NO_ROW));
+  expect(kept.map((row) => rows.pathOf(row))).toEqual(paths);
+});

@@ -141,6 +141,17 @@ describe('WatchManager', () => {
     expect(watches.data.watcherCount).toBe(0);
   });
 
+  it('counts no watcher twice whose watches have all fired before its connection is closed', () => {
+    const watches = new WatchManager();
+    const [gone, other] = [new Recorder(), new Recorder()];
+    watches.data.add('/a', gone, WatchMode.standard);
+    watches.data.add('/b', other, WatchMode.standard);
+    watches.onDataChanged('/a', OPEN, zxid(1));
+    expect(watches.data.watcherCount).toBe(1);
+    watches.removeWatcher(gone);
+    expect([watches.data.watcherCount, watches.data.count, watches.hasGone]).toEqual([1, 1, false]);
+  });
+
   it('removes the watches of a closed connection with many step by step, and sends it no more events', () => {
     const watches = new WatchManager();
     const [gone, other] = [new Recorder(), new Recorder()];

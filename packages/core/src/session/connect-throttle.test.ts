@@ -23,7 +23,7 @@ test('new, resumed and local sessions cost different numbers of tokens', () => {
   expect(throttle.take('local', 0)).toBe(false);
 });
 
-test('the drop probability rises while the bucket is empty, and falls while it is nearly full', () => {
+test('the drop probability rises while the bucket is empty and falls while it is nearly full, once per freeze time', () => {
   const options = {
     ...connecting,
     tokens: 1,
@@ -34,12 +34,16 @@ test('the drop probability rises while the bucket is empty, and falls while it i
   };
   const throttle = new ConnectThrottle(options, random, 0);
   expect(throttle.take('new', 0)).toBe(true);
-  expect(throttle.take('new', 11)).toBe(false);
-  expect(throttle.dropChance).toBe(0.5);
+  for (const nowMs of [11, 21]) {
+    expect(throttle.take('new', nowMs)).toBe(false);
+    expect(throttle.dropChance).toBe(0.5);
+  }
   expect(throttle.take('new', 22)).toBe(false);
   expect(throttle.dropChance).toBe(1);
-  expect(throttle.take('new', 200)).toBe(false);
-  expect(throttle.dropChance).toBe(0.75);
+  for (const nowMs of [200, 210]) {
+    expect(throttle.take('new', nowMs)).toBe(false);
+    expect(throttle.dropChance).toBe(0.75);
+  }
 });
 
 test('a connect is dropped with the drop probability only, and the next one may get its token', () => {

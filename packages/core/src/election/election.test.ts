@@ -179,6 +179,20 @@ it('keeps what voters have announced, and what others have announced only while 
   expect([1, 9].map((id) => server.election.leaseMsOf(id))).toEqual([4000, 0]);
 });
 
+it('knows the history of a candidate, and whether it asked, only while the connection lasts', () => {
+  const server = new TestElection(3, THREE, { areOurs: true });
+  server.look();
+  for (const id of [1, 2]) server.ballot(id, 3, 1);
+  for (const id of [1, 2]) server.ballot(id, id, 2);
+  expect([1, 2].map((id) => server.election.historyEpochOf(id))).toEqual([1, 1]);
+  server.takeSent();
+  server.election.onPeerUnreachable(1);
+  server.election.onPeerConnected(2);
+  expect([1, 2].map((id) => server.election.historyEpochOf(id))).toEqual([null, null]);
+  server.election.onEpochEstablished(2);
+  expect(server.takeSent()).toEqual([]);
+});
+
 describe('peers of old releases', () => {
   const old = { version: 0, configText: null };
 

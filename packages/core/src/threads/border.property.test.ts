@@ -177,6 +177,7 @@ class Border {
   readonly core: CoreSide;
   readonly opened: VirtualSocket[] = [];
   readonly connections: VirtualConnection[] = [];
+  readonly notes: string[] = [];
   isThreadDue = false;
   isCoreDue = false;
   #later: (() => void)[] = [];
@@ -196,7 +197,7 @@ class Border {
         return connection;
       },
       onGone: () => {},
-      onNote: () => {},
+      onNote: (text) => this.notes.push(text),
       onBytesRead: () => {},
     });
     this.isThreadDue = true;
@@ -402,6 +403,23 @@ describe('the border between sockets and core', () => {
     sender.receive(10, 0);
     border.settle();
     expect(bodiesOf(held.got)).toEqual(Array.from({ length: 20 }, (_, at) => at));
+  });
+
+  test('drops notes while too many wait for room, and passes the others in their order', () => {
+    const border = new Border(1024);
+    const send = (from: number, count: number): void => {
+      for (let i = from; i < from + count; i++) border.sockets.note(`${i}`);
+      border.isThreadDue = true;
+    };
+    send(0, 20_000);
+    border.settle();
+    const passed = border.notes.length;
+    expect(passed).toBeGreaterThanOrEqual(10_000);
+    expect(passed).toBeLessThan(10_500);
+    send(20_000, 3);
+    border.settle();
+    const expected = [...Array(passed).keys(), 20_000, 20_001, 20_002];
+    expect(border.notes).toEqual(expected.map(String));
   });
 
   test('forgets a connection that was reset while its input waited for room and the core closed it', () => {

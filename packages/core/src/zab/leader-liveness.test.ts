@@ -106,6 +106,19 @@ describe('liveness', () => {
     expect(test.said().filter((text) => !text.includes('PING'))).toEqual([]);
   });
 
+  test('a learner that waits for a commit may be silent for as long as it takes', () => {
+    const test = broadcasting([1, 2, 4], { ...FIVE, options: { syncLimit: 60 } });
+    test.propose();
+    test.disconnect(4);
+    test.connect(4);
+    test.info(4, 2, OURS);
+    test.ackEpoch(4, '(2,1)', 2);
+    test.advance(50_000, [1, 2]);
+    expect(test.said().filter((text) => /^(closes|steps)/.test(text))).toEqual([]);
+    for (const id of [1, 2]) test.ack(id, '(2,1)');
+    expect(saidTo(test, 4)).toEqual(['DIFF (2,1)', 'NEWLEADER (2,0)']);
+  });
+
   test('a leader does not count a learner that waits for it and has said nothing for initLimit ticks', () => {
     const test = broadcasting([1, 2]);
     test.propose(2);

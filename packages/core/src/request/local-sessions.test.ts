@@ -89,6 +89,17 @@ describe('a local session at a learner', () => {
     expect(pair.learner.serving.table.count).toBe(1);
   });
 
+  test('keeps its id from being given again, before and after its upgrade', () => {
+    const pair = new Pair();
+    const client = pair.learner.client().create();
+    const { id } = client.session!;
+    const areTaken = () => [id, id + 1n].map((other) => pair.learner.serving.table.isTaken(other));
+    expect(areTaken()).toEqual([true, false]);
+    client.send(1, createEphemeral('/e'));
+    pair.settle();
+    expect(areTaken()).toEqual([true, false]);
+  });
+
   test('is closed after its own writes, and the closeSession is answered in order', () => {
     const pair = new Pair();
     const client = pair.learner.client().create();

@@ -42,6 +42,10 @@ test('a session in the log is resumed, regardless of the server that created it'
     expect(sessions.resume(id, 4000, 0)).toMatchObject({ kind: 'resume', session: { id } });
 });
 
+test('the id of a session in the log is not given again', () => {
+  expect([OWN, FOREIGN].map((id) => sessionsOf(begins(OWN)).isTaken(id))).toEqual([true, false]);
+});
+
 test('a session with ephemerals is closed without a reply: this server cannot know whether it is alive', () => {
   expect(sessionsOf(begins(OWN), locks(OWN)).resume(OWN, 4000, 0)).toMatchObject({ kind: 'close' });
 });

@@ -306,6 +306,18 @@ describe('a decision that does not hold', () => {
     expect(server.decisionsLost).toBe(1);
   });
 
+  it('counts a voter again that has come back to it', () => {
+    const server = new TestElection(5, FIVE, { areOurs: true });
+    server.look();
+    for (const id of [1, 2, 3, 4]) server.ballot(id, 5, 1);
+    for (const id of [1, 2]) server.ballot(id, id, 2);
+    server.ballot(1, 5, 1);
+    server.ballot(3, 3, 2);
+    expect(server.decisionsLost).toBe(0);
+    server.ballot(4, 4, 2);
+    expect(server.decisionsLost).toBe(1);
+  });
+
   it('is reported to a follower when its leader votes for another or in another round', () => {
     const server = new TestElection(1, THREE, { areOurs: true });
     server.look();

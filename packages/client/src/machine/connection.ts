@@ -164,7 +164,7 @@ export class Connection {
   /** Reverts a request that was about to be sent. */
   #takeBack({ request, listener }: Call): void {
     if (request.op === OpCode.addWatch && listener !== null) {
-      this.#watches.onAddWatchAnswered(request.path, request.mode);
+      this.#watches.onAddWatchUnsent(request.path, request.mode);
     }
   }
 

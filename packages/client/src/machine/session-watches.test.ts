@@ -355,4 +355,20 @@ describe('watches', () => {
     world.submit({ ...GET_A, watch: true }, later);
     expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([[OpCode.getData, 1]]);
   });
+
+  test.each([
+    ['persistent', ADD_PERSISTENT],
+    ['recursive', ADD_RECURSIVE],
+  ] as const)('a one-shot watch does not rely on a %s one whose request is too large', (_, request) => {
+    // The request that adds a watch is a little longer than one that reads.
+    const world = new ScriptedWorld({ requestBytesMax: 1000 });
+    world.connect();
+    const path = `/${'a'.repeat(985)}`;
+    const data = new Watcher();
+    const added = world.submit({ ...request, path }, new Watcher());
+    expect(added.failure).toMatchObject({ kind: 'request-too-large' });
+    expect(world.session.watches.size).toBe(0);
+    world.submit({ ...GET_A, path, watch: true }, data);
+    expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([[OpCode.getData, 1]]);
+  });
 });

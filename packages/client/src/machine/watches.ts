@@ -95,6 +95,17 @@ export class Watches {
     else entry.persistentAsked--;
   }
 
+  /** An addWatch of which `onAddWatchSent` was notified is not sent after all. */
+  onAddWatchUnsent(path: string, mode: number): void {
+    this.onAddWatchAnswered(path, mode);
+    const entry = this.#entries.get(path);
+    if (entry === undefined) return;
+    if (mode === AddWatchMode.persistentRecursive) {
+      entry.isRecursiveSent = entry.recursiveAsked + entry.recursive.size > 0;
+    } else entry.isPersistentSent = entry.persistentAsked + entry.persistent.size > 0;
+    this.#dropIfEmpty(path, entry);
+  }
+
   /** The reply to a request with a watch: the server has the watch now, if the reply is one that sets it. */
   onReply(request: Request, code: number, listener: WatchListener): void {
     switch (request.op) {

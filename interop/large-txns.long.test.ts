@@ -107,7 +107,7 @@ describeWith(['apache'], "a directory in which Apache's server has written a txn
     await using server = await ServerProcess.start('apache');
     const other = await RawClient.connect(server.port);
     await other.demand(Op.create, createRequest('/crowd'));
-    const client = await connectCrowd(server.port, '/crowd', { count: 12_000, pathBytes: 220 });
+    const client = await connectCrowd(server.port, '/crowd', { count: 1300, pathBytes: 2300 });
     await client.demand(Op.closeSession);
     await other.demand(Op.create, createRequest('/after'));
     await server.restart('meerkat');

@@ -4,7 +4,7 @@ import { HeapCensus } from './testing/heap-census.ts';
 import { OBSERVER_MASTER_PORT } from './virtual-ensemble.ts';
 import { VirtualWorld } from './virtual-world.ts';
 
-const CYCLES = 80;
+const CYCLES = 60;
 const ROUNDS = 4;
 
 test.each([

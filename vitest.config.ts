@@ -55,6 +55,7 @@ const FIRST = [
   'interop/cli/lock',
   'interop/ensemble/',
   'mutations/mutants',
+  'simulator/src/growth',
   'simulator/src/coverage',
   'simulator/src/seeds/',
   'torture/torture',

@@ -55,6 +55,7 @@ export class OldServer implements AsyncDisposable {
   }
 }
 
+/** One client's connection, and that to the server which it is passed to. */
 class Connection {
   readonly #client: Socket;
   readonly #server: Socket;
@@ -62,7 +63,7 @@ class Connection {
   /** Requests that the server has not answered. */
   #unanswered = 0;
   #isConnected = false;
-  /** Later requests are ignored. */
+  /** The request that is, or will be, refused; later ones are ignored. */
   #refused: Buffer | null = null;
 
   constructor(client: Socket, server: Socket, refusedOps: number[]) {
@@ -93,7 +94,8 @@ class Connection {
   }
 
   #onReply(frame: Buffer): void {
-    if (frame.readInt32BE(4) === NOTIFICATION_XID) return;
+    // The answer to a four-letter word is no reply, and may be shorter than one.
+    if (frame.length < 8 || frame.readInt32BE(4) === NOTIFICATION_XID) return;
     this.#unanswered--;
     this.#refuseInOrder();
   }

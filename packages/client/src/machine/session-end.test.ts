@@ -3,6 +3,16 @@ import { describe, expect, test } from 'vitest';
 import { dataReply, GET_A, SET_A } from './testing/exchanges.ts';
 import { Bytes, PASSWORD, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
 
+/** Connected with a timeout of 9 s; its first ping has just been sent. */
+function pinged(): ScriptedWorld {
+  const world = new ScriptedWorld();
+  world.connect(0x77, 9000);
+  world.takeFrames();
+  world.advance(3000);
+  expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.ping]);
+  return world;
+}
+
 describe('expiry', () => {
   test('a refused session is lost; a new one is requested at once and reported as another session', () => {
     const world = new ScriptedWorld();
@@ -34,11 +44,7 @@ describe('expiry', () => {
   });
 
   test('the timeout is counted from the sending of what was answered, not of what was sent since', () => {
-    const world = new ScriptedWorld();
-    world.connect(0x77, 9000);
-    world.takeFrames();
-    world.advance(3000);
-    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.ping]);
+    const world = pinged();
     const pingedAtMs = world.nowMs;
     world.advance(1000);
     world.submit(GET_A);
@@ -52,11 +58,7 @@ describe('expiry', () => {
   });
 
   test('a pong that comes after the reply to a later request takes nothing back', () => {
-    const world = new ScriptedWorld();
-    world.connect(0x77, 9000);
-    world.takeFrames();
-    world.advance(3000);
-    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.ping]);
+    const world = pinged();
     world.advance(1000);
     world.submit(GET_A);
     world.takeFrames();

@@ -287,29 +287,32 @@ describe('watches', () => {
   });
 
   test.each([
-    ['a persistent watch', 'persistent', ADD_PERSISTENT, 'apart'],
-    ['a persistent watch', 'persistent', ADD_PERSISTENT, 'one'],
-    ['a recursive watch', 'recursive', ADD_RECURSIVE, 'apart'],
-    ['a recursive watch', 'recursive', ADD_RECURSIVE, 'one'],
-  ] as const)('%s stays at the server when one that is being added needs it', (_, kind, request, modes) => {
-    const world = new ScriptedWorld();
-    world.connect();
-    const [first, second] = [new Watcher(), new Watcher()];
-    world.submit(request, first);
-    for (const { op, xid } of world.takeFrames()) {
-      if (op === OpCode.addWatch) world.reply(xid, 8, 0, new Bytes().int(0));
-      else world.reply(xid, 8, modes === 'apart' ? -121 : -5);
-    }
-    world.submit(request, second);
-    world.session.calls.removeWatch(kind, '/a', first, () => {});
-    const sent = world.takeFrames();
-    expect(sent.map(({ op }) => op)).toEqual([OpCode.addWatch]);
-    world.reply(sent[0]!.xid, 8, 0, new Bytes().int(0));
-    world.notify(3, '/a', 9);
-    expect([first.received, second.received]).toEqual([[], ['changed /a 9']]);
-    world.session.calls.removeWatch(kind, '/a', second, () => {});
-    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.removeWatches]);
-  });
+    ['persistent', 'apart', ADD_PERSISTENT],
+    ['persistent', 'one', ADD_PERSISTENT],
+    ['recursive', 'apart', ADD_RECURSIVE],
+    ['recursive', 'one', ADD_RECURSIVE],
+  ] as const)(
+    'a %s watch stays at the server when one that is being added needs it (modes: %s)',
+    (kind, modes, request) => {
+      const world = new ScriptedWorld();
+      world.connect();
+      const [first, second] = [new Watcher(), new Watcher()];
+      world.submit(request, first);
+      for (const { op, xid } of world.takeFrames()) {
+        if (op === OpCode.addWatch) world.reply(xid, 8, 0, new Bytes().int(0));
+        else world.reply(xid, 8, modes === 'apart' ? -121 : -5);
+      }
+      world.submit(request, second);
+      world.session.calls.removeWatch(kind, '/a', first, () => {});
+      const sent = world.takeFrames();
+      expect(sent.map(({ op }) => op)).toEqual([OpCode.addWatch]);
+      world.reply(sent[0]!.xid, 8, 0, new Bytes().int(0));
+      world.notify(3, '/a', 9);
+      expect([first.received, second.received]).toEqual([[], ['changed /a 9']]);
+      world.session.calls.removeWatch(kind, '/a', second, () => {});
+      expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.removeWatches]);
+    },
+  );
 
   test('beside a rearmed recursive watch, a one-shot watch is armed itself on servers with separate modes', () => {
     const exists = { op: OpCode.exists, path: '/a', watch: true } as const;

@@ -33,9 +33,9 @@ class Bench {
 
   /** /a with children, and their children. */
   plant(): void {
-    const paths = ['/a', ...NAMES.map((name) => `/a/${name}`)];
-    paths.push(...NAMES.flatMap((name) => NAMES.map((child) => `/a/${name}/${child}`)));
-    for (const path of paths) this.change({ kind: 'create', path, bytes: 1 });
+    const children = NAMES.map((name) => `/a/${name}`);
+    const leaves = children.flatMap((child) => NAMES.map((name) => `${child}/${name}`));
+    for (const path of ['/a', ...children, ...leaves]) this.change({ kind: 'create', path, bytes: 1 });
   }
 
   change({ kind, path, bytes }: { kind: 'create' | 'set' | 'delete'; path: string; bytes: number }): void {

@@ -9,23 +9,22 @@ import type { VirtualWorld } from '../virtual-world.ts';
 /** The servers count requests by the first name of a path. */
 const PARENT = '/churn';
 
-/** What happens to a service every day. Each cycle leaves the service as it was before. */
+/** Clients that come and go in every way, beside faults of the servers. Each cycle leaves the service as it was before. */
 export class Churn {
   readonly #world: VirtualWorld;
   readonly #ensemble: VirtualEnsemble;
   readonly #leadersChange: boolean;
-  /** These keep their roles, so that what lasts as long as a role accumulates. */
-  #lasting: readonly VirtualServer[] = [];
+  /** The server that stops, crashes and loses its disk. In the others, what lasts as long as a process accumulates. */
+  #victim: VirtualServer | null = null;
   #cycle = 0;
 
-  /** @param leadersChange if not, all but one follower, and the first observer, keep their roles */
+  /** @param leadersChange if not, all servers but one follower keep their roles */
   constructor(world: VirtualWorld, ensemble: VirtualEnsemble, leadersChange: boolean) {
     this.#world = world;
     this.#ensemble = ensemble;
     this.#leadersChange = leadersChange;
   }
 
-  /** The same things happen in every 20 cycles. */
   async run(cycles: number): Promise<void> {
     await this.#untilWhole();
     if (this.#cycle === 0) await this.#begin();
@@ -37,9 +36,8 @@ export class Churn {
   }
 
   async #begin(): Promise<void> {
-    const { leader, participants, observers } = this.#ensemble;
-    const followers = participants.filter((one) => one !== leader);
-    this.#lasting = [...participants.filter((one) => one !== followers.at(-1)), ...observers.slice(0, 1)];
+    const { leader, participants } = this.#ensemble;
+    this.#victim = participants.findLast((one) => one !== leader) ?? null;
     const client = await this.#world.connect('app', { servers: this.#ensemble.connectString });
     await client.ensurePath(PARENT);
     await client.close();
@@ -52,13 +50,12 @@ export class Churn {
     await this.#leaveEarly(server);
     await this.#leaveLater(server);
     await this.#sendGarbage(server);
-    const unstable = this.#leadersChange ? servers : this.#victims;
-    if (unstable.length > 0 && cycle % 4 === 1) this.#breakLinks(unstable[(cycle >> 2) % unstable.length]!);
+    const victim = this.#victim;
+    if (cycle % 4 === 1) this.#breakLinks(this.#leadersChange ? servers[(cycle >> 2) % servers.length]! : victim);
     if (this.#leadersChange && cycle % 5 === 2) await this.#cutLeaderOff();
-    const victim = this.#victims[cycle % 2];
-    if (cycle % 5 === 0) victim?.stop();
-    if (cycle % 5 === 1) victim?.crash({ losesPower: true });
-    if (cycle % 5 === 4) victim?.wipe();
+    if (cycle % 10 === 0) victim?.stop();
+    if (cycle % 10 === 4) victim?.wipe();
+    if (cycle % 10 === 6) victim?.crash({ losesPower: true });
     if (cycle % 5 === 3) await this.#takeSnapshot(server);
     await this.#untilWhole();
   }
@@ -76,7 +73,8 @@ export class Churn {
     await client.addAuth('digest', 'ann:pw');
     using data = await client.get(path, { watch: true });
     using list = await client.children(path, { watch: true });
-    using missing = await client.exists(`${path}/never`, { watch: true });
+    // Its watch is still armed when the client closes.
+    await client.exists(`${path}/never`, { watch: true });
     await using stream = client.watch(path, { recursive: true });
     await using persistent = client.watch(path);
     await using value = client.observe(path);
@@ -92,7 +90,6 @@ export class Churn {
     await client.create(path).catch(ignore);
     await client.get(path, { signal: AbortSignal.abort() }).catch(ignore);
     await Promise.all([data.changed, list.changed]);
-    void missing;
     this.#breakConnections(server);
     await Promise.all(Array.from({ length: 5 }, () => client.set(path, 'while it is lost').catch(ignore)));
     await client.sync(path);
@@ -134,13 +131,7 @@ export class Churn {
   async #sendGarbage(server: VirtualServer): Promise<void> {
     const { network } = this.#world;
     for (const port of [CLIENT_PORT, QUORUM_PORT, ELECTION_PORT]) {
-      for (const bytes of [
-        [],
-        [0, 0],
-        [0, 0, 0, 44, 0, 0],
-        [255, 255, 255, 255],
-        [...'ruok'].map((c) => c.charCodeAt(0)),
-      ]) {
+      for (const bytes of GARBAGE) {
         const end = network.connect('stranger', server.host, port, {
           onOpen: () => end.write(Uint8Array.from(bytes)),
           onFailed() {},
@@ -152,11 +143,6 @@ export class Churn {
         end.destroy();
       }
     }
-  }
-
-  /** The others run on. */
-  get #victims(): readonly VirtualServer[] {
-    return this.#ensemble.servers.filter((server) => !this.#lasting.includes(server));
   }
 
   /** Until another leads. */
@@ -185,10 +171,10 @@ export class Churn {
   }
 
   /** The server's links to the others. */
-  #breakLinks(server: VirtualServer): void {
+  #breakLinks(server: VirtualServer | null): void {
     const { hosts } = this.#ensemble;
     for (const end of this.#world.network.openEnds) {
-      if (end.host === server.host && hosts.includes(end.peerHost)) end.breakStream();
+      if (end.host === server?.host && hosts.includes(end.peerHost)) end.breakStream();
     }
   }
 
@@ -208,5 +194,14 @@ export class Churn {
     if (!(await this.#world.until(holds, 60_000))) throw new Error(`not within a minute: the servers ${what}`);
   }
 }
+
+/** Nothing, a part of a length, a part of a frame, a negative length, a four-letter word. */
+const GARBAGE: readonly (readonly number[])[] = [
+  [],
+  [0, 0],
+  [0, 0, 0, 44, 0, 0],
+  [255, 255, 255, 255],
+  [...Buffer.from('ruok')],
+];
 
 function ignore(): void {}

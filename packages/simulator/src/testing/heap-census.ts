@@ -1,6 +1,6 @@
 import { getHeapSnapshot } from 'node:v8';
 
-/** Its kind and class, and the counts of all rounds. */
+/** A kind of objects, by its class where it has one, and the counts of all rounds. */
 export interface Growth {
   readonly what: string;
   readonly counts: readonly number[];

@@ -1,4 +1,12 @@
-import { announcedLease, makeZxid, ServerState, VOTE_NONE, ZXID_NONE, ZXID_VOTE_NONE } from '@meerkat/protocol';
+import {
+  announcedLease,
+  leaseMsOf,
+  makeZxid,
+  ServerState,
+  VOTE_NONE,
+  ZXID_NONE,
+  ZXID_VOTE_NONE,
+} from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FIVE, TestElection, THREE } from '../testing/test-election.ts';
@@ -191,6 +199,23 @@ it('knows the history of a candidate, and whether it asked, only while the conne
   expect([1, 2].map((id) => server.election.historyEpochOf(id))).toEqual([null, null]);
   server.election.onEpochEstablished(2);
   expect(server.takeSent()).toEqual([]);
+});
+
+describe('a server that connects after the decision', () => {
+  it.each([
+    ['is sent the lease of a voter', 2, 1000, [1000]],
+    ['is sent nothing where there are no leases', 2, 0, []],
+    ['is sent nothing by an observer', 4, 1000, []],
+  ] as const)('%s', (_, serverId, leaseMs, leasesSent) => {
+    const server = new TestElection(serverId, THREE, { leaseMs });
+    server.look(serverId === 4 ? { learnerType: 'observer', isCandidate: false } : {});
+    server.leading(3, 1);
+    server.following(1, 3, 1);
+    expect(server.decision).toMatchObject({ leader: 3 });
+    server.takeSent();
+    server.election.onPeerConnected(1);
+    expect(server.takeSent().map(({ announces }) => leaseMsOf(announces))).toEqual(leasesSent);
+  });
 });
 
 describe('peers of old releases', () => {

@@ -145,7 +145,12 @@ export class Election {
   /** A peer has connected, perhaps replacing an earlier connection. Both ends resend what may have been missed. */
   onPeerConnected(id: number): void {
     this.#peers.connect(id);
-    if (!this.#candidacy.hasStanding || this.#state !== ServerState.looking) return;
+    if (!this.#candidacy.hasStanding) return;
+    if (this.#state !== ServerState.looking) {
+      // It may have decided as well, and then would never learn of this server's lease.
+      if (this.#candidacy.isVoter && (this.#options.leaseMs ?? 0) > 0) this.#send(id);
+      return;
+    }
     this.#tally.forget(id);
     if (this.#electorate.voters.has(id)) this.#send(id);
     this.#notifications.schedule();

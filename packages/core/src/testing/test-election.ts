@@ -28,9 +28,9 @@ export class TestElection {
   #sent: Sent[] = [];
   #standing: Standing | null = null;
 
-  constructor(serverId: number, shape: QuorumShape, { areOurs = false, peers = [...shape.voters] } = {}) {
+  constructor(serverId: number, shape: QuorumShape, { areOurs = false, peers = [...shape.voters], leaseMs = 0 } = {}) {
     this.#announces = areOurs ? Announcement.settlesEarly + Announcement.refusesOlderEpochs : 0;
-    const options = { serverId, ...DEFAULT_ELECTION_OPTIONS };
+    const options = { serverId, ...DEFAULT_ELECTION_OPTIONS, leaseMs };
     this.electorate = new Electorate(makeQuorum(shape));
     this.election = new Election(options, this.clock, this.electorate, 'version=0', {
       sendNotification: (to, notification) => this.#sent.push({ to, ...notification }),

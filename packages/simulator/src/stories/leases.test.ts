@@ -28,6 +28,23 @@ test.each(ENSEMBLES)('clients of an ensemble %s know whether its answers are lea
   });
 });
 
+test('servers that decide before they are connected to each other know of each other’s lease afterwards', async () => {
+  const world = new VirtualWorld({ seed: 1 });
+  world.network.block('zk1', 'zk2');
+  const ensemble = world.startEnsemble({ servers: 3 });
+  await world.run(async () => {
+    await world.until(() => ensemble.isWhole, 60_000);
+    const clients = await Promise.all(
+      ['zk1', 'zk2'].map((at) => world.connect(`app-${at}`, { servers: `${at}:2181` })),
+    );
+    const answers = () => Promise.all(clients.map((client) => client.hasLeasedAnswers()));
+    expect(await answers()).toEqual([false, false]);
+    world.network.heal();
+    await world.sleep(30_000);
+    expect(await answers()).toEqual([true, true]);
+  });
+});
+
 test('clients of a standalone server know that its answers need no lease', async () => {
   const world = new VirtualWorld({ seed: 1 });
   const { connectString } = world.startEnsemble({ servers: 1 });

@@ -5,7 +5,7 @@ import { CLIENT_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
-/** Invariants of an ensemble without faults whose servers have caught up: A3, A4, S9, S12, S13, W10. */
+/** Invariants of an ensemble without faults whose servers have caught up: A3, A4, A5, S9, S12, S13, W10. */
 export class AtRest {
   readonly #world: VirtualWorld;
   readonly #ensemble: VirtualEnsemble;
@@ -61,6 +61,28 @@ export class AtRest {
     this.#checkers.report('A4', message);
   }
 
+  /** A5: every voter knows that all of them have the same lease. */
+  async checkLeases(): Promise<void> {
+    const { membershipNow, servers } = this.#ensemble;
+    const voters = membershipNow.members.filter(({ role }) => role === 'participant').map(({ serverId }) => serverId);
+    for (const server of servers.filter(({ serverId }) => voters.includes(serverId))) {
+      const untilMs = this.#world.nowMs + this.#limitMs;
+      let isLeased = await this.#isLeased(server);
+      while (!isLeased && this.#world.nowMs < untilMs) {
+        await this.#world.sleep(POLL_MS);
+        isLeased = await this.#isLeased(server);
+      }
+      if (!isLeased) this.#checkers.report('A5', `${server.host} does not know of the lease of all voters`);
+    }
+  }
+
+  async #isLeased({ host, port }: VirtualServer): Promise<boolean> {
+    const client = await connectProbe(this.#world, `${host}:${port}`, this.#limitMs);
+    const isLeased = await client.hasLeasedAnswers();
+    await client.close();
+    return isLeased;
+  }
+
   /** @returns a server of which it is still true after the limit */
   async #findLasting(isBroken: (server: VirtualServer) => boolean): Promise<VirtualServer | undefined> {
     const find = (): VirtualServer | undefined => this.#ensemble.servers.find(isBroken);
@@ -83,7 +105,7 @@ export class AtRest {
     const members = membershipNow.members.map(({ serverId }) => serverId);
     const others = servers.filter((server) => server !== leader && members.includes(server.serverId));
     const visited = [...others, ...others.flatMap((other) => [leader, other]), leader];
-    const client = await connectProbe(this.#world, this.#ensemble, this.#limitMs);
+    const client = await connectProbe(this.#world, this.#ensemble.connectString, this.#limitMs);
     const targets = visited.map(({ host, port }) => ({ host, port }));
     const untilCaughtUp = () => this.#world.until(() => this.#ensemble.isWhole, this.#limitMs);
     const broken = await findBrokenMove(client, targets, PROBE_PATH, this.#limitMs, untilCaughtUp);
@@ -93,3 +115,4 @@ export class AtRest {
 }
 
 const FILES_MAX = 3;
+const POLL_MS = 1000;

@@ -63,6 +63,7 @@ export class Recovery {
     if (!(await this.#heal())) return;
     await this.#atRest.checkConnections();
     await this.#within(this.#atRest.checkMoves(), 'L3', 'a session that moves is never answered');
+    await this.#atRest.checkLeases();
     await this.#succeedTwice();
     if (this.#checkers.violations.length > 0) return;
     await this.#within(this.#stir(), 'L1', 'the writes of a client without faults do not go through');
@@ -191,7 +192,7 @@ export class Recovery {
   }
 
   #connectProbe(): Promise<Client> {
-    return connectProbe(this.#world, this.#ensemble, PROGRESS_MS);
+    return connectProbe(this.#world, this.#ensemble.connectString, PROGRESS_MS);
   }
 }
 

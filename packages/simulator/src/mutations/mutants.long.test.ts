@@ -4,6 +4,7 @@ const CASES: readonly MutantCase[] = [
   ['A2', 'snapshot-not-synced', '--faults crash,power --minutes 0.3', 1],
   ['A3', 'previous-log-left-open', '--faults none --traits small-logs --minutes 0.3', 1],
   ['A4', 'nobody-to-feed', '--faults none --traits short-memory,observer-masters --minutes 0.3', 1],
+  ['A5', 'lease-untold-over-a-new-connection', '--faults restart-all,isolate,one-way --servers 5 --rate 1', 11],
   ['E6', 'own-accepted-epoch-ignored', '--faults crash,power,isolate,one-way,port --minutes 0.5', 1],
   ['Z14', 'commits-between-newleader-and-uptodate', '--faults crash,isolate,break --minutes 0.5 --rate 20', 3],
   ['D5', 'purge-one-log-too-many', '--faults none --traits purge', 1],

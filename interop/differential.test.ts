@@ -12,13 +12,13 @@ describeWith(['apache'], 'a random script, reply by reply', () => {
   // Checks the comparison itself: no difference is expected.
   if (isLong) {
     test('shows no difference between two Apache servers', async () => {
-      const report = await compare('apache', 2_000);
+      const report = await compare('apache', 1_000);
       expect(report.differences.size).toBe(0);
     });
   }
 
   test('shows only known differences between Apache and Meerkat', async () => {
-    const report = await compare('meerkat', isLong ? 10_000 : 2_000);
+    const report = await compare('meerkat', isLong ? 6_000 : 2_000);
     // The script is only useful if it reaches most results.
     expect(report.outcomes.size).toBeGreaterThan(isLong ? 100 : 45);
     expect(report.notifications).toBeGreaterThan(isLong ? 500 : 50);

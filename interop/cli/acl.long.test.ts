@@ -1,10 +1,10 @@
 import { acl, digestId, OPEN } from '@meerkat/client';
 import { beforeAll, expect, test } from 'vitest';
-import { describeCli } from './harness.ts';
+import { describeRequests } from './harness.ts';
 
 const ANN = ['--auth', 'digest:ann:secret'] as const;
 
-describeCli('meerkat acl', (site) => {
+describeRequests('meerkat acl', (site) => {
   const aclOf = async (path: string) => (await site.client.getAcl(path)).acl;
   const ANN_HASH = digestId('ann', 'secret');
 

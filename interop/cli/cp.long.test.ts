@@ -5,7 +5,7 @@ import { acl, type Client, nullableBytes, OPEN, READ_ONLY } from '@meerkat/clien
 import { TcpProxy } from '@meerkat/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
-import { CliSite, describeCli, type Ended } from './harness.ts';
+import { CliSite, describeRequests, type Ended } from './harness.ts';
 
 const BINARY = Uint8Array.of(0, 1, 254, 255);
 
@@ -37,7 +37,7 @@ async function expectCopy(client: Client, root: string): Promise<void> {
   expect(await client.exists(`${root}/mine`)).toBe(null);
 }
 
-describeCli('meerkat cp', (site) => {
+describeRequests('meerkat cp', (site) => {
   beforeAll(async () => {
     await site.client.addAuth('digest', 'ann:secret');
     await makeTree(site.client);

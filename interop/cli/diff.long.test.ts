@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { acl } from '@meerkat/client';
 import { beforeAll, expect, test } from 'vitest';
-import { describeCli } from './harness.ts';
+import { describeRequests } from './harness.ts';
 
-describeCli('meerkat diff', (site) => {
+describeRequests('meerkat diff', (site) => {
   beforeAll(async () => {
     const { client } = site;
     for (const root of ['/left', '/right']) {

@@ -2,9 +2,9 @@ import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
-import { describeCli } from './harness.ts';
+import { describeRequests } from './harness.ts';
 
-describeCli('meerkat edit', (site) => {
+describeRequests('meerkat edit', (site) => {
   let scratch = '';
   const textOf = async (path: string) => new TextDecoder().decode((await site.client.get(path)).data);
   const edit = (path: string, editor: string, ...more: readonly string[]) =>

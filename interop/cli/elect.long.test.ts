@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { describeCli, type RunningCommand } from './harness.ts';
+import { describeRequests, type RunningCommand } from './harness.ts';
 
 const UNTIL_TOLD = "trap 'echo told; exit 3' TERM; echo leads; while :; do sleep 0.05; done";
 
@@ -9,7 +9,7 @@ function untilLeads(command: RunningCommand, times = 1): Promise<void> {
   return command.until('it leads', ({ stdout }) => stdout.split('leads\n').length > times);
 }
 
-describeCli('meerkat elect', (site) => {
+describeRequests('meerkat elect', (site) => {
   test('runs the command of one candidate at a time, and tells the others who leads', async () => {
     const ann = site.start([
       'elect',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { acl, type Client } from '@meerkat/client';
 import { beforeAll, expect, test } from 'vitest';
-import { describeCli, type Ended } from './harness.ts';
+import { describeRequests, type Ended } from './harness.ts';
 
 const OPEN_ENTRY = { perms: 'cdrwa', scheme: 'world', id: 'anyone' };
 
@@ -28,7 +28,7 @@ function linesOf(text: string): readonly Line[] {
     .map((line) => JSON.parse(line) as Line);
 }
 
-describeCli('meerkat export and import', (site) => {
+describeRequests('meerkat export and import', (site) => {
   beforeAll(() => makeTree(site.client));
 
   const as = (...args: string[]): Promise<Ended> => site.run(['--auth', 'digest:ann:secret', ...args]);

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
-import { describeCli } from './harness.ts';
+import { describeRequests } from './harness.ts';
 
-describeCli('meerkat find and grep', (site) => {
+describeRequests('meerkat find and grep', (site) => {
   beforeAll(async () => {
     const { client } = site;
     for (const [path, data] of [

@@ -1,11 +1,11 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
-import { describeCli } from './harness.ts';
+import { describeRequests } from './harness.ts';
 
 const BINARY = Buffer.from('89504e470d0a1a0a0000ff', 'hex');
 const JSON_TEXT = '{"port":8080,"big":12345678901234567890}';
 
-describeCli('meerkat get and stat', (site) => {
+describeRequests('meerkat get and stat', (site) => {
   beforeAll(async () => {
     const { client } = site;
     await client.create('/get');

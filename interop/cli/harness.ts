@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Client, connect } from '@meerkat/client';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { meerkatCommand } from '../harness/meerkat-command.ts';
-import { describeWith } from '../harness/peers.ts';
+import { describeWith, isInstalled } from '../harness/peers.ts';
 import { SERVER_KINDS, type ServerKind, type ServerOptions, ServerProcess } from '../harness/server-process.ts';
 
 /** The result of a command. */
@@ -157,4 +157,12 @@ export function describeCli(title: string, body: (site: CliSite) => void, option
     if (kind === 'apache') describeWith(['apache'], `${title}, on Apache's server`, inner);
     else describe(title, inner);
   }
+}
+
+/**
+ * Tests of a command that sends plain requests only: against Apache's server, or ours where that is not installed. That
+ * both servers reply alike is shown by `interop/client/` and `interop/differential/`.
+ */
+export function describeRequests(title: string, body: (site: CliSite) => void, options: ServerOptions = {}): void {
+  describe(title, () => body(new CliSite(isInstalled('apache') ? 'apache' : 'meerkat', options)));
 }

@@ -1,8 +1,8 @@
 import { acl } from '@meerkat/client';
 import { beforeEach, expect, test } from 'vitest';
-import { describeCli } from './harness.ts';
+import { describeRequests } from './harness.ts';
 
-describeCli('meerkat mv', (site) => {
+describeRequests('meerkat mv', (site) => {
   const textOf = async (path: string) => new TextDecoder().decode((await site.client.get(path)).data);
   const tree = async (path: string) => (await site.run(['ls', '-R', path])).stdout.trimEnd().split('\n');
 

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeCli } from './harness.ts';
+import { describeRequests } from './harness.ts';
 
-describeCli(
+describeRequests(
   'meerkat quota',
   (site) => {
     const textOf = async (path: string) => new TextDecoder().decode((await site.client.get(path)).data);

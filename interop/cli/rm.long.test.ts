@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
-import { describeCli } from './harness.ts';
+import { describeRequests } from './harness.ts';
 
-describeCli('meerkat rm', (site) => {
+describeRequests('meerkat rm', (site) => {
   beforeEach(async () => {
     for (const path of ['/rm', '/rm/a', '/rm/a/b', '/rm/a/b/c', '/rm/job-1', '/rm/job-2', '/rm/keep']) {
       await site.client.create(path, 'data').catch(() => {});

@@ -2,11 +2,11 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
-import { describeCli, type RunningCommand } from './harness.ts';
+import { describeRequests, type RunningCommand } from './harness.ts';
 
 const text = (data: Uint8Array) => new TextDecoder().decode(data);
 
-describeCli('meerkat create and set', (site) => {
+describeRequests('meerkat create and set', (site) => {
   beforeAll(async () => {
     await site.client.create('/w');
   });

@@ -4,9 +4,9 @@ import { beforeAll, expect, test } from 'vitest';
 import { Ensemble } from '../ensemble/ensemble.ts';
 import { describeWith } from '../harness/peers.ts';
 import { freePort, SUPER_CREDENTIALS } from '../harness/server-process.ts';
-import { describeCli, RunningCommand } from './harness.ts';
+import { describeRequests, RunningCommand } from './harness.ts';
 
-describeCli('meerkat shell without a terminal', (site) => {
+describeRequests('meerkat shell without a terminal', (site) => {
   beforeAll(async () => {
     await site.client.create('/s', 'data');
     await site.client.create('/s/child', new Uint8Array([0, 255, 1]));

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeCli } from './harness.ts';
+import { describeRequests } from './harness.ts';
 
-describeCli('meerkat tree and du', (site) => {
+describeRequests('meerkat tree and du', (site) => {
   beforeAll(async () => {
     const { client } = site;
     for (const [path, data] of [

@@ -1,10 +1,10 @@
 import { TcpProxy } from '@meerkat/testing';
 import { expect, test } from 'vitest';
-import { describeCli } from './harness.ts';
+import { describeRequests } from './harness.ts';
 
 const waits = ({ stderr }: { stderr: string }): boolean => stderr.includes('waiting: ');
 
-describeCli(
+describeRequests(
   'meerkat wait',
   (site) => {
     test('waits for one or more conditions, and prints the state in which all of them hold', async () => {

@@ -61,11 +61,14 @@ export class AtRest {
     this.#checkers.report('A4', message);
   }
 
-  /** A5: every voter knows that all of them have the same lease. */
+  /** A5: every voter knows that all voters have the same lease, as does every observer that connects to the leader. */
   async checkLeases(): Promise<void> {
     const { membershipNow, servers } = this.#ensemble;
-    const voters = membershipNow.members.filter(({ role }) => role === 'participant').map(({ serverId }) => serverId);
-    for (const server of servers.filter(({ serverId }) => voters.includes(serverId))) {
+    const roles = new Map(membershipNow.members.map(({ serverId, role }) => [serverId, role]));
+    for (const server of servers) {
+      const role = roles.get(server.serverId);
+      const isDirect = role === 'participant' || server.options.ensemble?.observerMasterPort === 0;
+      if (role === undefined || !isDirect) continue;
       const untilMs = this.#world.nowMs + this.#limitMs;
       let isLeased = await this.#isLeased(server);
       while (!isLeased && this.#world.nowMs < untilMs) {

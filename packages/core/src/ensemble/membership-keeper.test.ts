@@ -1,9 +1,9 @@
-import { type Membership, OpCode, parseMembership, type Zxid } from '@meerkat/protocol';
+import { type Membership, OpCode, parseMembership, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import type { MembershipStore } from '../base/ports.ts';
+import type { MembershipStore, TraceEvent } from '../base/ports.ts';
 import { Database } from '../tree/database.ts';
 import { SILENT_EVENTS } from '../tree/tree-events.ts';
-import { MembershipKeeper } from './membership-keeper.ts';
+import { MembershipKeeper, type MembershipKeeperParts } from './membership-keeper.ts';
 
 const QUIET = { emit() {} };
 
@@ -19,9 +19,40 @@ function membershipOf(ids: readonly number[], counter: number): Membership & { r
   return { ...(parseMembership(text) as Membership), text: new TextEncoder().encode(text) };
 }
 
-function keeperOf(membership: Membership, store: MembershipStore | null = null): MembershipKeeper {
-  const parts = { serverId: 1, membership, isReconfigEnabled: true, store, trace: QUIET, wallMs: () => 0 };
-  return new MembershipKeeper(parts);
+/** As configured before any server of the ensemble has led. */
+const UNVERSIONED: Membership = { ...ZEROTH, version: ZXID_ZERO };
+
+function keeperOf(membership: Membership, parts: Partial<MembershipKeeperParts> = {}): MembershipKeeper {
+  const defaults = { serverId: 1, isReconfigEnabled: true, store: null, trace: QUIET, wallMs: () => 0 };
+  return new MembershipKeeper({ ...defaults, membership, ...parts });
+}
+
+/** A keeper, and the messages that it traces. */
+function tracedKeeper(
+  membership: Membership,
+  parts: Partial<MembershipKeeperParts> = {},
+): { keeper: MembershipKeeper; messages: string[] } {
+  const messages: string[] = [];
+  const emit = (event: TraceEvent): void => {
+    if (event.kind === 'notice' || event.kind === 'warning') messages.push(event.message);
+  };
+  return { keeper: keeperOf(membership, { ...parts, trace: { emit } }), messages };
+}
+
+/** Records versions, the committed one and the proposed one, and completes each write when the test says so. */
+class RecordingStore implements MembershipStore {
+  readonly written: string[] = [];
+  readonly #dones: ((error: Error | null) => void)[] = [];
+
+  keep(committed: Membership, proposed: Membership | null, done: (error: Error | null) => void): void {
+    const versions = [committed, proposed].flatMap((one) => (one === null ? [] : one.version.toString(16)));
+    this.written.push(versions.join(' '));
+    this.#dones.push(done);
+  }
+
+  complete(error: Error | null = null): void {
+    this.#dones.shift()?.(error);
+  }
 }
 
 describe('a change that NEWLEADER of an Apache leader names before it is committed', () => {
@@ -67,22 +98,147 @@ describe('the files', () => {
     ['is committed', (keeper) => keeper.onCommitted(FIRST.version), '100000001'],
     ['is followed by another proposal', (keeper) => keeper.onProposed(SECOND.text), '100000000 100000002'],
   ])('are written again when what is being written %s meanwhile', (_what, act, last) => {
-    const written: string[] = [];
-    const dones: (() => void)[] = [];
-    const keeper = keeperOf(ZEROTH, {
-      keep(committed, proposed, done) {
-        written.push([committed, proposed].flatMap((one) => (one === null ? [] : one.version.toString(16))).join(' '));
-        dones.push(() => done(null));
-      },
-    });
+    const store = new RecordingStore();
+    const keeper = keeperOf(ZEROTH, { store });
     keeper.onProposed(FIRST.text);
     act(keeper);
-    expect(written).toEqual(['100000000 100000001']);
-    dones.shift()?.();
-    expect(written.slice(1)).toEqual([last]);
-    dones.shift()?.();
-    expect(written.length).toBe(2);
+    expect(store.written).toEqual(['100000000 100000001']);
+    store.complete();
+    expect(store.written.slice(1)).toEqual([last]);
+    store.complete();
+    expect(store.written.length).toBe(2);
   });
+
+  test('are written for the first versioned membership, from its proposal on', () => {
+    const store = new RecordingStore();
+    const keeper = keeperOf(UNVERSIONED, { store });
+    keeper.onAnnounced(textOf([1, 2, 3], 0), null);
+    expect(store.written).toEqual(['0 100000000']);
+    store.complete();
+    keeper.onUpToDate(ZXID_ZERO);
+    expect(store.written.slice(1)).toEqual(['100000000']);
+  });
+
+  test('that cannot be written are reported, and written again with the next change', () => {
+    const store = new RecordingStore();
+    const { keeper, messages } = tracedKeeper(ZEROTH, { store });
+    keeper.onProposed(FIRST.text);
+    expect(messages).toEqual([]);
+    store.complete(new Error('no space'));
+    expect(messages).toEqual([expect.stringMatching(/^cannot keep the membership of version 100000000: no space\./)]);
+    keeper.onCommitted(FIRST.version);
+    expect(store.written.slice(1)).toEqual(['100000001']);
+  });
+
+  test('of a server that is about to join stay as they are until it is a member; a removed server writes its last ones', () => {
+    const store = new RecordingStore();
+    const keeper = keeperOf(UNVERSIONED, { store, serverId: 5 });
+    keeper.commit(ZEROTH);
+    keeper.commit(FIRST);
+    expect(store.written).toEqual([]);
+    for (const membership of [SECOND, membershipOf([1, 4], 3), membershipOf([1, 2, 4], 4)]) {
+      keeper.commit(membership);
+      store.complete();
+    }
+    expect(store.written).toEqual(['100000002', '100000003']);
+  });
+});
+
+describe('a membership that cannot be used', () => {
+  const UNUSABLE = ['', 'nonsense', 'server.1=h1:1:2:observer;3\nversion=100000001'];
+
+  test.each([null, ...UNUSABLE])('in a proposed change is ignored with a warning: %j', (text) => {
+    const { keeper, messages } = tracedKeeper(ZEROTH);
+    keeper.onProposed(FIRST.text);
+    keeper.onProposed(text === null ? null : new TextEncoder().encode(text));
+    expect(messages).toEqual([
+      expect.stringMatching(/^a change of the membership names a membership that cannot be used: ./),
+    ]);
+    expect(keeper.members.proposed?.version).toBe(FIRST.version);
+  });
+
+  test.each(UNUSABLE)('in NEWLEADER is ignored with a warning: %j', (text) => {
+    const { keeper, messages } = tracedKeeper(ZEROTH);
+    keeper.onAnnounced(text, null);
+    keeper.onUpToDate(SECOND.version);
+    expect(messages).toEqual([expect.stringMatching(/^NEWLEADER names a membership that cannot be used: ./)]);
+    expect([keeper.version, keeper.members.proposed]).toEqual([ZEROTH.version, null]);
+  });
+
+  test.each(UNUSABLE)('in the recovered tree is ignored: %j', (text) => {
+    const database = new Database({ extendedTypesEnabled: true, digestEnabled: true }, QUIET);
+    apply(database, new TextEncoder().encode(text), FIRST.version);
+    const keeper = keeperOf(ZEROTH);
+    keeper.onRecovered(database);
+    expect([keeper.version, keeper.members.proposed]).toEqual([ZEROTH.version, null]);
+  });
+});
+
+describe('a membership that comes into force', () => {
+  test('is reported with its servers and their roles, unless only its version is new', () => {
+    const { keeper, messages } = tracedKeeper(UNVERSIONED);
+    keeper.commit(ZEROTH);
+    expect(messages).toEqual([]);
+    keeper.commit(FIRST);
+    expect(messages).toEqual(['membership 100000001 is in force: servers 1 (participant), 4 (participant)']);
+    keeper.commit({ ...FIRST, version: SECOND.version });
+    expect(messages).toHaveLength(1);
+  });
+
+  test.each([
+    [1, ZEROTH, 'no longer'],
+    [1, UNVERSIONED, 'not yet'],
+    [5, ZEROTH, 'not yet'],
+  ])('without this server is reported as a warning; server %i', (serverId, before, since) => {
+    const { keeper, messages } = tracedKeeper(before, { serverId });
+    keeper.commit(membershipOf([2, 3, 4], 1));
+    expect(messages.slice(1)).toEqual([
+      expect.stringContaining(
+        `this server, ${serverId}, is ${since} a member of the ensemble, by membership 100000001`,
+      ),
+    ]);
+  });
+
+  test('is that of the first leader, which gives the configured one a version', () => {
+    const keeper = keeperOf(UNVERSIONED);
+    let changes = 0;
+    keeper.onChanged = () => changes++;
+    keeper.onEpochChosen(5);
+    expect([keeper.version, keeper.members.proposed?.version, changes]).toEqual([0, 0x500000000, 1]);
+    keeper.onEstablished();
+    expect([keeper.version, keeper.members.proposed, changes]).toEqual([0x500000000, null, 2]);
+    // A later leader keeps the version.
+    keeper.onEpochChosen(6);
+    keeper.onEstablished();
+    expect([keeper.version, changes]).toEqual([0x500000000, 2]);
+  });
+});
+
+test('a membership named by NEWLEADER replaces a proposed one, except for a later change that is still pending', () => {
+  const announce = (pending: Zxid | null): Zxid | undefined => {
+    const keeper = keeperOf(ZEROTH);
+    keeper.onProposed(SECOND.text);
+    keeper.onAnnounced(textOf([1, 4], 1), pending);
+    return keeper.members.proposed?.version;
+  };
+  expect(announce(SECOND.version)).toBe(SECOND.version);
+  expect(announce(null)).toBe(FIRST.version);
+  expect(announce(FIRST.version)).toBe(FIRST.version);
+});
+
+test('without reconfigEnabled the configured membership stays in force', () => {
+  const keeper = keeperOf(ZEROTH, { isReconfigEnabled: false });
+  const database = new Database({ extendedTypesEnabled: true, digestEnabled: true }, QUIET);
+  apply(database, FIRST.text, FIRST.version);
+  keeper.onRecovered(database);
+  keeper.onProposed(FIRST.text);
+  keeper.onCommitted(FIRST.version);
+  keeper.onAnnounced(textOf([1, 4], 1), null);
+  keeper.onUpToDate(FIRST.version);
+  keeper.onEpochChosen(2);
+  keeper.onEstablished();
+  keeper.commit(FIRST);
+  expect([keeper.version, keeper.members.proposed]).toEqual([ZEROTH.version, null]);
 });
 
 function apply(database: Database, data: Uint8Array, zxid: Zxid): void {

@@ -1,4 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
+import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import { MemoryNetwork, TestRandom } from '../testing/memory-network.ts';
 import { LeaderConnector } from './leader-connector.ts';
@@ -7,14 +8,19 @@ import type { RoleHost } from './role-host.ts';
 const LEADER = { host: 'leader', port: 2888 };
 const FOLLOWER = { host: 'follower', port: 2190 };
 const ENSEMBLE = { addressTimeoutMs: 1000, observerMasterPort: 2190, initLimit: 10 };
+/** A QuorumPacket: int type, long zxid, no data, no authinfo. */
+const UPTODATE = bytesOf((list) => list.int(12).long(0).int(-1).int(-1));
 const SILENT: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
 
 let network: MemoryNetwork;
 let events: string[];
+/** What the learner does with a packet. */
+let onPacket: (taken: LeaderConnector) => void;
 
 beforeEach(() => {
   network = new MemoryNetwork(1);
   events = [];
+  onPacket = () => {};
 });
 
 /** Server 3's connection to the leader, server 1; server 2 may feed observers. */
@@ -39,7 +45,10 @@ function way(isObserver: boolean): LeaderConnector {
     isObserver,
     {
       onConnected: () => events.push(`connected to server ${made.master}`),
-      onPacket: () => events.push('a packet'),
+      onPacket: () => {
+        events.push('a packet');
+        onPacket(made);
+      },
       onProgress: () => events.push('progress'),
       onSnapshot: () => events.push('a snapshot'),
       onLinkClosed: () => events.push('closed'),
@@ -106,4 +115,55 @@ it.each([false, true])('has no events once it is closed; connected before: %s', 
   streams[0]?.destroy();
   advance(taken, 5000);
   expect(events).toEqual(before);
+});
+
+it('has no events once it is closed by a packet, not even for what arrived together with it', () => {
+  const streams = listen(LEADER);
+  const taken = way(false);
+  advance(taken, 100);
+  onPacket = () => taken.close();
+  for (let i = 0; i < 3; i++) streams[0]!.write(UPTODATE);
+  advance(taken, 5000);
+  expect(events).toEqual(['connected to server 1', 'a packet']);
+});
+
+it('reports progress after what has arrived', () => {
+  const streams = listen(LEADER);
+  const taken = way(false);
+  advance(taken, 100);
+  streams[0]!.write(UPTODATE);
+  advance(taken, 5000);
+  expect(events.filter((event) => event !== 'progress')).toEqual(['connected to server 1', 'a packet']);
+  expect(events.slice(-2)).toEqual(['a packet', 'progress']);
+});
+
+it('does not redial a leader that refuses once its election connection has broken', () => {
+  const taken = way(false);
+  advance(taken, 50);
+  expect(events).toEqual([]);
+  taken.onLeaderLost();
+  expect(events).toEqual([
+    'server 1 cannot be reached as the leader: it refuses, and its election connection has broken, too',
+  ]);
+  advance(taken, 5000);
+  expect(events).toHaveLength(1);
+});
+
+it('keeps its connection to the leader when the election connection breaks', () => {
+  const streams = listen(LEADER);
+  const taken = way(false);
+  advance(taken, 100);
+  taken.onLeaderLost();
+  advance(taken, 5000);
+  expect(events).toEqual(['connected to server 1']);
+  expect(streams).toHaveLength(1);
+});
+
+it('still dials the followers that feed observers when the election connection to the leader breaks', () => {
+  const taken = way(true);
+  advance(taken, 50);
+  taken.onLeaderLost();
+  listen(FOLLOWER);
+  advance(taken, 200);
+  expect(events).toEqual(['connected to server 2']);
 });

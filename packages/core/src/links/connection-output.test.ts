@@ -73,3 +73,28 @@ test('pieces of a long reply are released once a slow stream has passed everythi
   output.onDrain();
   expect(new Set(given).size).toBe(4);
 });
+
+test('what a flush returns are all bytes since the last one, including long replies, which have left before it', () => {
+  const stream = new SlowStream();
+  const output = new ConnectionOutput(stream, new OutputPool());
+  const reply = (bytes: number): void => {
+    const record = new JuteChunks({ take: (size) => new JuteWriter(size), give() {} });
+    record.writerFor(bytes).raw(new Uint8Array(bytes));
+    output.beginReply(1, 2, ErrorCode.ok);
+    output.endReplyWith(record);
+  };
+  // In each turn, lengths of the replies; each has a length field and a header, 20 bytes together.
+  const turns: readonly (readonly [lengths: readonly number[], bytes: number])[] = [
+    [[10], 30],
+    [[100_000], 100_020],
+    [[100_000, 10], 100_050],
+    [[10, 100_000, 200_000, 10], 300_100],
+    [[10], 30],
+    [[], 0],
+  ];
+  for (const [lengths, bytes] of turns) {
+    const before = stream.queuedBytes;
+    for (const length of lengths) reply(length);
+    expect([output.flush(), stream.queuedBytes - before]).toEqual([bytes, bytes]);
+  }
+});

@@ -13,9 +13,9 @@ const request = (op: number, sessionId: bigint, cxid = 1): ForwardedRequestPacke
 
 test('answers to syncs are counted for the askers, in order', () => {
   const questions = new RelayedRequests();
-  expect([null, 7, null, 8].map((asker) => questions.onSync(asker))).toEqual([1, 2, 3, 4]);
-  expect(questions.onSynced(2)).toBe(1);
-  expect(questions.onSynced(4)).toBe(2);
+  expect([null, 7, 8, null, null].map((asker) => questions.onSync(asker))).toEqual([1, 2, 3, 4, 5]);
+  // Of the follower's own syncs, the leader has answered so many.
+  expect([0, 1, 2, 3, 3, 5].map((answered) => questions.onSynced(answered))).toEqual([0, 1, 1, 1, 1, 3]);
 });
 
 test('answers about a session go to those that asked about it, in order', () => {

@@ -155,6 +155,8 @@ describe('a membership that cannot be used', () => {
       expect.stringMatching(/^a change of the membership names a membership that cannot be used: ./),
     ]);
     expect(keeper.members.proposed?.version).toBe(FIRST.version);
+    keeper.onCommitted(SECOND.version);
+    expect(keeper.version).toBe(ZEROTH.version);
   });
 
   test.each(UNUSABLE)('in NEWLEADER is ignored with a warning: %j', (text) => {
@@ -224,6 +226,42 @@ test('a membership named by NEWLEADER replaces a proposed one, except for a late
   expect(announce(SECOND.version)).toBe(SECOND.version);
   expect(announce(null)).toBe(FIRST.version);
   expect(announce(FIRST.version)).toBe(FIRST.version);
+  // The pending change is not the one that is known here.
+  expect(announce(membershipOf([1], 3).version)).toBe(FIRST.version);
+});
+
+test('a membership is written and reported when it is proposed, not when it is proposed again', () => {
+  const store = new RecordingStore();
+  const traced: TraceEvent[] = [];
+  const keeper = keeperOf(ZEROTH, { store, trace: { emit: (event) => void traced.push(event) } });
+  let changes = 0;
+  keeper.onChanged = () => changes++;
+  for (let i = 0; i < 2; i++) {
+    keeper.onProposed(FIRST.text);
+    store.complete();
+  }
+  expect([store.written, changes]).toEqual([['100000000 100000001'], 1]);
+  const versions = { committed: { version: ZEROTH.version }, proposed: { version: FIRST.version } };
+  expect(traced).toMatchObject([{ kind: 'membership-changed', ...versions }]);
+});
+
+test('/zookeeper/config shows the committed membership, and is written only when it shows another one', () => {
+  const database = new Database({ extendedTypesEnabled: true, digestEnabled: true }, QUIET);
+  let wallMs = 1000;
+  const keeper = keeperOf(ZEROTH, { wallMs: () => wallMs++ });
+  const shown = (): unknown => {
+    keeper.show(database);
+    const { tree } = database;
+    const z = tree.znodes.find('/zookeeper/config');
+    return [new TextDecoder().decode(tree.dataOf(z) ?? undefined), tree.mzxidOf(z), wallMs];
+  };
+  keeper.onProposed(FIRST.text);
+  const first = [keeper.committedText, ZEROTH.version, 1001];
+  expect([shown(), shown()]).toEqual([first, first]);
+  keeper.onCommitted(FIRST.version);
+  const second = [keeper.committedText, FIRST.version, 1002];
+  expect([shown(), shown()]).toEqual([second, second]);
+  expect(keeper.committedText).toContain('server.4=h4:1:2:participant;');
 });
 
 test('without reconfigEnabled the configured membership stays in force', () => {

@@ -1,3 +1,4 @@
+import { PacketType, type Zxid } from '@meerkat/protocol';
 import { beforeEach, expect, it } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
@@ -7,7 +8,7 @@ import type { RoleHost } from './role-host.ts';
 
 const LEADER = { host: 'leader', port: 2888 };
 const FOLLOWER = { host: 'follower', port: 2190 };
-const ENSEMBLE = { addressTimeoutMs: 1000, observerMasterPort: 2190, initLimit: 10 };
+const ENSEMBLE = { addressTimeoutMs: 1000, initLimit: 10 };
 /** A QuorumPacket: int type, long zxid, no data, no authinfo. */
 const UPTODATE = bytesOf((list) => list.int(12).long(0).int(-1).int(-1));
 const SILENT: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
@@ -24,13 +25,13 @@ beforeEach(() => {
 });
 
 /** Server 3's connection to the leader, server 1; server 2 may feed observers. */
-function way(isObserver: boolean): LeaderConnector {
+function way(isObserver: boolean, observerMasterPort = FOLLOWER.port): LeaderConnector {
   const host = {
     ports: { clock: network.clock, random: new TestRandom(1), network: network.portOf('learner') },
     options: { tickTimeMs: 200 },
     trace: { emit: ({ message }: { message: string }) => events.push(`warns: ${message}`) },
     fieldBytesMax: 1000,
-    turn: { willEnd() {} },
+    turn: { onOutput() {}, defer() {} },
     servings: {},
   };
   const members = {
@@ -39,7 +40,7 @@ function way(isObserver: boolean): LeaderConnector {
   };
   const made: LeaderConnector = new LeaderConnector(
     host as unknown as RoleHost,
-    ENSEMBLE as never,
+    { ...ENSEMBLE, observerMasterPort } as never,
     () => members as never,
     1,
     isObserver,
@@ -59,14 +60,14 @@ function way(isObserver: boolean): LeaderConnector {
   return made;
 }
 
-function listen(at: { host: string; port: number }): ByteStream[] {
+function listen(at: { host: string; port: number }, accepted: StreamEvents = SILENT): ByteStream[] {
   const streams: ByteStream[] = [];
   network.portOf(at.host).listen(at, {
     onListening() {},
     onListenFailed() {},
     onAccepted: (stream) => {
       streams.push(stream);
-      return SILENT;
+      return accepted;
     },
   });
   return streams;
@@ -98,6 +99,13 @@ it('connects an observer to the leader if no follower feeds observers, with a wa
     'warns: no follower takes observers at port 2190 (refused): this observer connects to the leader',
     'connected to server 1',
   ]);
+});
+
+it('connects an observer to the leader if followers do not feed observers', () => {
+  listen(FOLLOWER);
+  listen(LEADER);
+  advance(way(true, 0), 2000);
+  expect(events).toEqual(['connected to server 1']);
 });
 
 it('ends once when the leader does not answer', () => {
@@ -166,4 +174,30 @@ it('still dials the followers that feed observers when the election connection t
   listen(FOLLOWER);
   advance(taken, 200);
   expect(events).toEqual(['connected to server 2']);
+});
+
+it('does not redial once it is closed', () => {
+  const taken = way(false);
+  advance(taken, 50);
+  taken.close();
+  const { length } = network.dials;
+  advance(taken, 5000);
+  expect(events).toEqual([]);
+  expect(network.dials).toHaveLength(length);
+});
+
+it('sends what it was given before it closes its connection', () => {
+  const received: number[] = [];
+  const onBytes = (chunk: Uint8Array): void => void received.push(...chunk);
+  const streams = listen(LEADER, { ...SILENT, onBytes, onClosed: () => events.push('the leader sees it close') });
+  const taken = way(false);
+  // Dropped: it is not connected yet.
+  taken.send({ type: PacketType.ack, zxid: 1 as Zxid });
+  advance(taken, 100);
+  taken.send({ type: PacketType.ack, zxid: 2 as Zxid });
+  taken.close();
+  advance(taken, 5000);
+  expect(streams).toHaveLength(1);
+  expect(Uint8Array.from(received)).toEqual(bytesOf((list) => list.int(3).long(2).int(-1).int(-1)));
+  expect(events).toEqual(['connected to server 1', 'the leader sees it close']);
 });

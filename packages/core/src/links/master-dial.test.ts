@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import type { ByteStream, StreamEvents } from '../base/ports.ts';
+import type { ByteStream, Network, StreamEvents } from '../base/ports.ts';
 import { MemoryNetwork, TestRandom } from '../testing/memory-network.ts';
 import { MasterDial } from './master-dial.ts';
 
@@ -89,6 +89,27 @@ it('goes on to the next follower as soon as one has not answered within the time
   network.nowMs = timeoutMs;
   dialling.onTick();
   expect([...network.dials].sort()).toEqual([`observer>host2:${PORT}`, `observer>host3:${PORT}`]);
+});
+
+it('cancels a dial that is not answered in time, so that only one follower is connected', () => {
+  const cancelled: string[] = [];
+  const connect: Network['connect'] = ({ host }) => ({ cancel: () => void cancelled.push(host) });
+  const ports = {
+    network: { ...network.portOf('observer'), connect },
+    clock: network.clock,
+    random: new TestRandom(1),
+  };
+  const masters = [{ serverId: 2, at: { host: 'host2', port: PORT } }];
+  const dialling = new MasterDial(
+    ports,
+    { masters, addressTimeoutMs: TIMEOUT_MS, patienceMs: PATIENCE_MS },
+    { onConnected: () => SILENT, onFailed() {} },
+  );
+  dialling.start();
+  advance(dialling, TIMEOUT_MS - 1);
+  expect(cancelled).toEqual([]);
+  advance(dialling, 1);
+  expect(cancelled).toEqual(['host2']);
 });
 
 it('dials one at a time', () => {

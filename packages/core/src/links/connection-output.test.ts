@@ -43,6 +43,30 @@ test('buffers held by a slow stream are reused only once it has passed everythin
   expect(stream.held.map((bytes) => bytes[99])).toEqual([3, 4]);
 });
 
+test('a buffer is returned to the pool once: at once by a quick stream, and when a slow one drains', () => {
+  const stream = new SlowStream();
+  const pool = new OutputPool();
+  const output = new ConnectionOutput(stream, pool);
+  const write = (): unknown => {
+    const writer = output.writer();
+    writer.raw(new Uint8Array(10));
+    output.flush();
+    return writer;
+  };
+  stream.isQuick = true;
+  const buffer = write();
+  expect(output.isBackedUp).toBe(false);
+  expect(write()).toBe(buffer);
+  stream.isQuick = false;
+  expect(write()).toBe(buffer);
+  expect(output.isBackedUp).toBe(true);
+  stream.take();
+  for (let i = 0; i < 2; i++) output.onDrain();
+  expect(output.isBackedUp).toBe(false);
+  const taken = [pool.take(), pool.take()];
+  expect([taken[0] === buffer, taken[1] === buffer]).toEqual([true, false]);
+});
+
 test('pieces of a long reply are released once a slow stream has passed everything on; of others, at once', () => {
   const stream = new SlowStream();
   const output = new ConnectionOutput(stream, new OutputPool());

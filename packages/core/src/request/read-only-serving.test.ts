@@ -1,6 +1,7 @@
 import { CreateMode, ErrorCode, OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_LIMIT_OPTIONS } from '../base/limit-options.ts';
+import type { TraceEvent } from '../base/ports.ts';
 import { create, getData } from '../testing/core-requests.ts';
 import { PipelineClient } from '../testing/pipeline-client.ts';
 import { LeaderParty, makeServingParts } from '../testing/serving-parties.ts';
@@ -45,6 +46,37 @@ describe('a server without a leader', () => {
     for (let nowMs = 0; nowMs <= 10_000; nowMs += 1000) serving.onTick(nowMs);
     expect(client.closeReason).not.toBeNull();
     expect(serving.table.resume(plain, 4000, 10_000)).toMatchObject({ kind: 'resume' });
+  });
+
+  test('ends a local session on request, and no session of the ensemble', () => {
+    const parts = makeServingParts(1);
+    const leader = new LeaderParty(parts);
+    const { id } = leader.connect().session!;
+    leader.serving.drop();
+    const serving = new ReadOnlyServing(parts, 0);
+    const [client, other] = [1, 2].map(() => new PipelineClient(serving.pipeline).create());
+    const decision = serving.table.resume(id, 4000, 0);
+    const resumed = new PipelineClient(serving.pipeline);
+    if (decision.kind === 'resume') resumed.onSessionCreated(decision.session);
+    expect([serving.expireSession(id), serving.expireSession(77n)]).toEqual([false, false]);
+    expect(serving.expireSession(client!.session!.id)).toBe(true);
+    expect([client, other, resumed].map((one) => one!.isOpen)).toEqual([false, true, true]);
+    expect(serving.expireSession(client!.session!.id)).toBe(false);
+    expect(serving.table.get(other!.session!.id)).toBe(other!.session);
+  });
+
+  test('expires a local session whose client is silent', () => {
+    const trace: TraceEvent[] = [];
+    const serving = new ReadOnlyServing(makeServingParts(1, trace), 0);
+    const [silent, alive] = [1, 2].map(() => new PipelineClient(serving.pipeline).create(4000));
+    const sessionId = silent!.session!.id;
+    for (let nowMs = 0; nowMs <= 10_000; nowMs += 1000) {
+      alive!.send(-2, { op: OpCode.ping }, nowMs);
+      serving.onTick(nowMs);
+    }
+    expect([silent!.isOpen, alive!.isOpen]).toEqual([false, true]);
+    expect(trace).toContainEqual({ kind: 'session-expired', sessionId, timeoutMs: 4000, isLocal: true });
+    expect(serving.local.localCount).toBe(1);
   });
 
   test('enforces the limits of any server', () => {

@@ -237,6 +237,37 @@ describe('the reader', () => {
     expect(used.map((_list, i) => idOf(i))).toEqual(used.map((list) => ['::1', '::2', '::3'][list]));
   });
 
+  describe.each(['czxid', 'mzxid', 'pzxid'] as const)('takes as %s of a znode', (field) => {
+    // czxid, mzxid, ctime, mtime, version, cversion, aversion, owner, pzxid; ZooKeeper: StatPersisted.
+    const at = { czxid: 0, mzxid: 8, pzxid: 52 }[field];
+    const loadWith = (zxid: string): { database: Database; reader: SnapshotReader } => {
+      const stat = Buffer.alloc(60);
+      stat.write(zxid, at, 'hex');
+      const record = body(text('/a'), 'ffffffff', 'ff'.repeat(8), stat);
+      return load(body(NO_LISTS, Buffer.from(ROOT_RECORD), Buffer.from(record), Buffer.from(END)));
+    };
+
+    it.each([
+      ['0000000000000000', 0],
+      ['00000001ffffffff', 0x1ffffffff],
+      ['001fffffffffffff', 2 ** 53 - 1],
+      ['ffffffffffffffff', -1],
+    ])('0x%s', (zxid, value) => {
+      const { database, reader } = loadWith(zxid);
+      expect([reader.fault, reader.isComplete]).toEqual([null, true]);
+      const { tree } = database;
+      const z = tree.znodes.find('/a');
+      expect({ czxid: tree.czxidOf(z), mzxid: tree.mzxidOf(z), pzxid: tree.pzxidOf(z) }[field]).toBe(value);
+    });
+
+    it.each(['0020000000000000', '7fffffffffffffff', '8000000000000000', 'fffffffffffffffe', 'fffffffeffffffff'])(
+      'not 0x%s, which is no exact number or negative',
+      (zxid) => {
+        expect(loadWith(zxid).reader.fault).toContain('the znode /a has a zxid that is out of range');
+      },
+    );
+  });
+
   it('drops ACLs that no znode uses', () => {
     const list = body('00000000 00000001', '0000000000000007 00000001 00000001', text('ip'), text('::1'));
     const { tree } = load(body(Buffer.from(list), Buffer.from(ROOT_RECORD), Buffer.from(END))).database;

@@ -1,10 +1,12 @@
 /** Reads that take several turns, as clients see them. */
-import { AddWatchMode, ErrorCode, EventType, JuteReader, OpCode, type Request } from '@meerkat/protocol';
+import { AddWatchMode, CreateMode, ErrorCode, EventType, JuteReader, OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test, vi } from 'vitest';
 import { create, remove } from '../testing/core-requests.ts';
 import { type Arrival, type TestClient, TestServer } from '../testing/test-server.ts';
 import { ChildNames } from '../tree/child-names.ts';
 import { DataTree } from '../tree/data-tree.ts';
+import { DescendantCount } from '../tree/descendant-count.ts';
+import { EphemeralNames } from '../tree/ephemeral-names.ts';
 
 const CHILDREN = 20_000;
 const readRoot: Request = { op: OpCode.exists, path: '/', watch: false };
@@ -149,6 +151,38 @@ describe('a read of many znodes', () => {
     other.send(getMany());
     server.run();
     expect(namesIn(other.takeArrivals()[0])).toHaveLength(CHILDREN);
+  });
+
+  test('no longer observes the tree once its client has disconnected', () => {
+    const { server, writer: owner } = makeServer(CreateMode.ephemeral);
+    const remover = server.connect();
+    const observed = [ChildNames, DescendantCount, EphemeralNames].map(({ prototype }) =>
+      vi.spyOn(prototype, 'onRemoving'),
+    );
+    const calls = (): number => observed.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+    const removeOne = (name: string): number => {
+      const before = calls();
+      remover.send(remove(`/many/${name}`));
+      server.core.onTurnEnd();
+      while (server.disk.deliver());
+      server.core.onTurnEnd();
+      return calls() - before;
+    };
+    const reads: readonly Request[] = [
+      getMany(),
+      { op: OpCode.getChildren2, path: '/many', watch: false },
+      { op: OpCode.getAllChildrenNumber, path: '/many' },
+      { op: OpCode.multiRead, ops: [{ op: OpCode.getChildren, path: '/many' }] },
+      { op: OpCode.getEphemerals, prefix: null },
+    ];
+    for (const [i, read] of reads.entries()) {
+      const reader = read.op === OpCode.getEphemerals ? owner : server.connect();
+      reader.send(read);
+      expect([read.op, removeOne(`child-${2 * i}`)]).toEqual([read.op, 1]);
+      reader.drop();
+      expect([read.op, removeOne(`child-${2 * i + 1}`)]).toEqual([read.op, 0]);
+    }
+    for (const spy of observed) spy.mockRestore();
   });
 
   test('may exceed the output of a client: the rest of its requests waits, and it is not disconnected', () => {

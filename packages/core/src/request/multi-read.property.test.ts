@@ -175,6 +175,31 @@ describe('a multiRead', () => {
     ]);
   });
 
+  test('that is dropped stops observing the tree, also with child names that it is collecting or has begun early', () => {
+    const bench = new Bench();
+    const { observers } = bench.tree.state;
+    const getMany: MultiReadOp = { op: OpCode.getChildren, path: '/many' };
+    const collecting = bench.read([getMany]);
+    expect(collecting.advance()).toBe(false);
+    const early = bench.read([...repeated([{ op: OpCode.getData, path: '/none' }]), getMany]);
+    expect(early.advance()).toBe(false);
+    bench.create('/many/new');
+    expect(observers.size, 'each of them, and its names').toBe(4);
+    collecting.drop();
+    early.drop();
+    expect(observers.size).toBe(0);
+  });
+
+  test('with too long results stops observing the tree, also in the middle of child names', () => {
+    const bench = new Bench(20_000);
+    bench.create('/long');
+    for (let i = 0; i < MANY_CHILDREN; i++) bench.create(`/long/${'x'.repeat(20)}${i}`);
+    const read = bench.read([{ op: OpCode.getChildren, path: '/long' }]);
+    while (!read.advance());
+    expect(bench.answerOf(read).error).toBe(-5);
+    expect(bench.tree.state.observers.size).toBe(0);
+  });
+
   test('counts the names of many children towards the limit', () => {
     const bench = new Bench(50_000);
     const getMany: MultiReadOp = { op: OpCode.getChildren, path: '/many' };

@@ -175,6 +175,23 @@ describe('a multiRead', () => {
     ]);
   });
 
+  test.each([
+    [1, 0],
+    [2, -5],
+  ])('with a result of 40 KB that is read early and used %i× is limited like any other', (times, error) => {
+    const bench = new Bench(60_000);
+    bench.create('/big', 'x'.repeat(40_000));
+    const getBig: MultiReadOp = { op: OpCode.getData, path: '/big' };
+    const getNone: MultiReadOp = { op: OpCode.getData, path: '/none' };
+    const read = bench.read([...repeated([getNone]), ...new Array<MultiReadOp>(times).fill(getBig)]);
+    expect(read.advance()).toBe(false);
+    const before = read.heldBytes;
+    bench.change('setData', '/big');
+    expect(read.heldBytes).toBeGreaterThan(before + 40_000);
+    while (!read.advance());
+    expect(bench.answerOf(read).error).toBe(error);
+  });
+
   test('that is dropped stops observing the tree, also with child names that it is collecting or has begun early', () => {
     const bench = new Bench();
     const { observers } = bench.tree.state;

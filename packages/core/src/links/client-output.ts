@@ -111,9 +111,10 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
    */
   flush(): boolean {
     this.#isAnnounced = false;
-    if (this.#bytes.isEmpty) return false;
-    const wasFull = this.#bytes.isFull;
+    const { isEmpty, isFull: wasFull } = this.#bytes;
+    // Also without anything to write: a long reply may have left already.
     this.#host.turn.meters.sentBytes += this.#bytes.flush();
+    if (isEmpty) return false;
     this.#reportUntaken();
     return wasFull && !this.#bytes.isFull;
   }

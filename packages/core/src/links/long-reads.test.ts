@@ -56,6 +56,19 @@ describe('a read of many znodes', () => {
     expect(new Set(namesIn(reader.takeArrivals()[0]))).toEqual(expectedNames);
   });
 
+  test('is counted in the bytes that were sent, although its reply has left before the end of the turn', () => {
+    const { server } = makeServer();
+    const reader = server.connect();
+    const { meters } = server.core.view;
+    const before = meters.sentBytes;
+    reader.send(getMany());
+    server.run();
+    const [reply] = reader.takeArrivals();
+    const names = namesIn(reply).reduce((sum, name) => sum + 4 + name.length, 0);
+    // Its length, xid, zxid and error, and the count of names.
+    expect(meters.sentBytes - before).toBe(4 + 4 + 8 + 4 + 4 + names);
+  });
+
   test('shows one moment: later changes trigger the watch that it left, after its reply', () => {
     const { server, writer } = makeServer();
     const reader = server.connect();

@@ -218,6 +218,20 @@ describe('a server that connects after the decision', () => {
   });
 });
 
+it.each([
+  ['an observer that has connected before', 4, [{ to: 4, state: ServerState.following, leases: 1000 }]],
+  ['a voter that has', 1, []],
+] as const)('a decision is sent to %s, with the lease', (_, peer, sent) => {
+  const server = new TestElection(2, THREE, { leaseMs: 1000, peers: [peer, 3] });
+  server.look();
+  server.takeSent();
+  server.leading(3, 1);
+  server.following(1, 3, 1);
+  expect(server.decision).toMatchObject({ leader: 3 });
+  const toPeer = server.takeSent().filter(({ to }) => to === peer);
+  expect(toPeer.map(({ to, state, announces }) => ({ to, state, leases: leaseMsOf(announces) }))).toEqual(sent);
+});
+
 describe('peers of old releases', () => {
   const old = { version: 0, configText: null };
 

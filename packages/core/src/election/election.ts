@@ -148,7 +148,7 @@ export class Election {
     if (!this.#candidacy.hasStanding) return;
     if (this.#state !== ServerState.looking) {
       // It may have decided as well, and then would never learn of this server's lease.
-      if (this.#candidacy.isVoter && (this.#options.leaseMs ?? 0) > 0) this.#send(id);
+      if (this.#givesLeases) this.#send(id);
       return;
     }
     this.#tally.forget(id);
@@ -399,6 +399,8 @@ export class Election {
     // notification.
     for (const id of this.#peers.lookers())
       if (!this.#tally.hasVotedFor(id, vote)) this.#notifications.reply(id, this.#word);
+    // Observers are sent no votes, so one that connected before the decision knows of no lease of this server either.
+    if (this.#givesLeases) for (const id of this.#peers.settled()) if (!this.#electorate.voters.has(id)) this.#send(id);
     this.#effects.decided({
       state,
       leader: vote.leader,
@@ -445,6 +447,10 @@ export class Election {
   }
 
   /* -------------------------------------------------------------------------------------- notifications ---- */
+
+  get #givesLeases(): boolean {
+    return this.#candidacy.isVoter && (this.#options.leaseMs ?? 0) > 0;
+  }
 
   get #word(): Word {
     return { state: this.#state, round: this.#round, vote: this.#vote, configText: this.#configText };

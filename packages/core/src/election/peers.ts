@@ -70,6 +70,11 @@ export class Peers {
     return [...this.#peers].filter(([, peer]) => peer.isLooking).map(([id]) => id);
   }
 
+  /** The connected servers that are not known to be looking. */
+  settled(): readonly number[] {
+    return [...this.#connected].filter((id) => this.#peers.get(id)?.isLooking !== true);
+  }
+
   /** A new decision has been made, which no peer has been sent yet. */
   forgetAskers(): void {
     for (const peer of this.#peers.values()) peer.hasAsked = false;

@@ -136,6 +136,9 @@ describe('gzip', () => {
 
   test('data that was written before compression was enabled is read unchanged', async () => {
     expect(await gzip(text).decode(utf8('old'))).toBe('old');
+    // The third byte alone is that of the method.
+    expect(await gzip().decode(Uint8Array.of(1, 2, 8, 4))).toEqual(Uint8Array.of(1, 2, 8, 4));
+    expect(await gzip().decode(new Uint8Array(20).fill(8))).toEqual(new Uint8Array(20).fill(8));
     expect(await gzip(text).decode(null)).toBe('');
     expect(await gzip(text).decode(new Uint8Array(0))).toBe('');
   });

@@ -50,6 +50,17 @@ describe('a hello', () => {
     expect(parsed).toEqual(addresses.slice(0, parsed.length));
   });
 
+  test.each([
+    ['fills the limit', 2048, 2],
+    ['exceeds it by one byte', 2049, 1],
+  ])('has a last address that %s: %i bytes, %i addresses', (_, bytes, count) => {
+    // 9 bytes for zoo1:3888, and a separator; 5 for the port.
+    const addresses = [A, { host: 'x'.repeat(bytes - 9 - 1 - 5), port: 3888 }];
+    const writer = new JuteWriter();
+    writeElectionHello(writer, { version: HelloVersion.multipleAddresses, serverId: 3, addresses });
+    expect(readElectionHello(new JuteReader(writer.toBytes()))?.addresses).toEqual(addresses.slice(0, count));
+  });
+
   test('from before 3.5 is the id alone', () => {
     expect(read((b) => b.long(3))).toEqual({ version: null, serverId: 3, addresses: [] });
   });

@@ -1,6 +1,7 @@
 import { ErrorCode, OpCode } from '@meerkat/protocol';
 import { TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
+import { json } from './codec/json.ts';
 import { connect } from './connect.ts';
 import { AuthFailedError, ClosedError, NoWatcherError } from './errors.ts';
 import { Bytes, PASSWORD, replyBytes } from './machine/testing/scripted-server.ts';
@@ -84,11 +85,14 @@ test('a removed watch reports nothing, and leaves others on the same path', asyn
   expect(Object.keys(dropped)).toEqual(['data', 'stat', 'changed']);
 });
 
-test('a linearizable read whose sync was refused leaves no watch, although the read itself set one', async () => {
+test.each([
+  ['whose sync was refused', { read: 'linearizable' }, { code: 'THROTTLEDOP' }],
+  ['whose data cannot be decoded', { codec: json() }, { code: 'DECODEFAILED' }],
+] as const)('a read %s leaves no watch, although the read itself set one', async (_, options, error) => {
   const service = new RefusingSync();
   await using client = await connect('127.0.0.1:1', { transport: service });
 
-  await expect(client.get('/a', { watch: true, read: 'linearizable' })).rejects.toMatchObject({ code: 'THROTTLEDOP' });
+  await expect(client.get('/a', { watch: true, ...options })).rejects.toMatchObject(error);
   await client.exists('/b', { watch: true });
   service.cut();
   await client.sync().catch(() => {});

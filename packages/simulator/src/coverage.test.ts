@@ -9,7 +9,7 @@ import { TRAITS, type Trait } from './traits.ts';
 const SEEDS = new Set([26, 30, ...Array.from({ length: 40 }, (_, i) => i + 1)]);
 
 /** The same for the worlds with traits. */
-const SEEDS_OF_TRAITS = [5, 4, 2, 1, 3, 6];
+const SEEDS_OF_TRAITS = [6, 10, 5, 2, 3, 4];
 
 const results: SimulateResult[] = [];
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { HeapCensus } from './testing/heap-census.ts';
 import { OBSERVER_MASTER_PORT } from './virtual-ensemble.ts';
 import { VirtualWorld } from './virtual-world.ts';
 
-const CYCLES = 40;
+const CYCLES = 60;
 const ROUNDS = 4;
 /** In a round, of what leaks once in eight cycles. */
 const LEAKED = CYCLES / 8;
@@ -40,6 +40,6 @@ test.each([
     for (let i = 0; i < LEAKED; i++) planted.push(new Planted());
     await census.take();
   }
-  expect(census.growing(LEAKED)).toEqual([{ what: 'object Planted', counts: [5, 10, 15, 20] }]);
-  expect(planted).toHaveLength(20);
+  expect(census.growing(LEAKED)).toEqual([{ what: 'object Planted', counts: [8, 16, 24, 32] }]);
+  expect(planted).toHaveLength(32);
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Client, connect } from '@meerkat/client';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { meerkatCommand } from '../harness/meerkat-command.ts';
-import { describeWith, isInstalled } from '../harness/peers.ts';
+import { describeWith, isCi, isInstalled } from '../harness/peers.ts';
 import { SERVER_KINDS, type ServerKind, type ServerOptions, ServerProcess } from '../harness/server-process.ts';
 
 /** The result of a command. */
@@ -164,5 +164,7 @@ export function describeCli(title: string, body: (site: CliSite) => void, option
  * both servers reply alike is shown by `interop/client/` and `interop/differential/`.
  */
 export function describeRequests(title: string, body: (site: CliSite) => void, options: ServerOptions = {}): void {
-  describe(title, () => body(new CliSite(isInstalled('apache') ? 'apache' : 'meerkat', options)));
+  // In CI it must be installed: the server's start fails otherwise.
+  const kind = isInstalled('apache') || isCi() ? 'apache' : 'meerkat';
+  describe(title, () => body(new CliSite(kind, options)));
 }

@@ -81,7 +81,7 @@ export class AtRest {
 
   async #isLeased({ host, port }: VirtualServer): Promise<boolean> {
     const client = await connectProbe(this.#world, `${host}:${port}`, this.#limitMs);
-    const isLeased = await client.hasLeasedAnswers();
+    const isLeased = await client.hasLeasedAnswers({ timeoutMs: this.#limitMs });
     await client.close();
     return isLeased;
   }

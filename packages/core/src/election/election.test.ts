@@ -219,9 +219,13 @@ describe('a server that connects after the decision', () => {
 });
 
 it.each([
-  ['an observer that has connected before', 4, [{ to: 4, state: ServerState.following, leases: 1000 }]],
-  ['a voter that has', 1, []],
-] as const)('a decision is sent to %s, with the lease', (_, peer, sent) => {
+  [
+    'is sent to an observer that has connected before, with the lease',
+    4,
+    [{ to: 4, state: ServerState.following, leases: 1000 }],
+  ],
+  ['is not sent to a voter that has, without a question', 1, []],
+] as const)('a decision %s', (_, peer, sent) => {
   const server = new TestElection(2, THREE, { leaseMs: 1000, peers: [peer, 3] });
   server.look();
   server.takeSent();

@@ -223,6 +223,7 @@ describeWith(['apache'], "with Apache's servers", () => {
     const ensemble = await Ensemble.start([{ kind: 'apache' }, { kind: 'apache' }, OURS]);
     onTestFailed(() => console.log(ensemble.logs.slice(-20_000)));
     try {
+      await ensemble.leaderOfKind('apache');
       const ours = ensemble.members[2]!.server;
       for (const { server } of ensemble.members) {
         const client = await connect(`127.0.0.1:${server.port}`, CLIENT);

@@ -81,8 +81,7 @@ function testLocalSessions(leading: ServerKind, places: readonly Place[]): void 
         const moved = await resumeAt(other(), client);
         await moved.demand(Op.create, create(`/moved-${at}`, EPHEMERAL));
         await moved.close();
-        const gone = await reader.request(Op.exists, record().ustring(path).bool(false).build());
-        expect(gone.error).toBe(-101);
+        await expectDeleted(ensemble, reader, path, client);
         await reader.close();
       });
 
@@ -97,7 +96,7 @@ function testLocalSessions(leading: ServerKind, places: readonly Place[]): void 
         ]);
         expect(replies.map(({ error }) => error)).toEqual([0, 0]);
         const reader = await RawClient.connect(member().server.port);
-        expect((await reader.request(Op.exists, record().ustring(`/part-${at}`).bool(false).build())).error).toBe(-101);
+        await expectDeleted(ensemble, reader, `/part-${at}`, client);
         await reader.close();
       });
     });
@@ -150,6 +149,13 @@ function create(path: string, flags: number): Buffer {
   return acl(record().ustring(path).buffer(Buffer.alloc(0)))
     .int(flags)
     .build();
+}
+
+/** Its message contains what the servers logged about the session of the owner. */
+async function expectDeleted(ensemble: Ensemble, reader: RawClient, path: string, owner: RawClient): Promise<void> {
+  const { error, zxid } = await reader.request(Op.exists, record().ustring(path).bool(false).build());
+  const lines = ensemble.logs.split('\n').filter((line) => line.includes(hex(owner.sessionId)));
+  expect(error, `at zxid 0x${zxid.toString(16)}\n${lines.join('\n')}`).toBe(-101);
 }
 
 /** `ephemeralOwner` of a Stat. */

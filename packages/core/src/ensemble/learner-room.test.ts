@@ -46,7 +46,7 @@ describe('room for another learner', () => {
   test('is made by the oldest of 64 that have not identified themselves', () => {
     expect(choose([...MEMBERS, OUTSIDER, ...many(64, STRANGER)])).toEqual({
       link: 3,
-      reason: 'it has not identified itself, and 64 have not',
+      reason: 'it has not identified itself, like 63 others, and another one has connected',
     });
   });
 

@@ -17,8 +17,8 @@ export interface ConnectedLearners {
 
 /**
  * Chooses the learner that a leader, or a follower that feeds observers, closes when another one connects. If too many
- * links have not identified themselves, one of those is closed (see `UnidentifiedConnections`); likewise if too many learners are not
- * members. When the process runs short of descriptors, both make room for other connections.
+ * links have not identified themselves, one of those is closed (see `UnidentifiedConnections`); likewise if too many
+ * learners are not members. When the process runs short of descriptors, both make room for other connections.
  *
  * @returns the link to close and why; 'none' when there is room; 'full' when the new connection must be refused
  */
@@ -36,8 +36,8 @@ export function chooseForRoom(
   }
   const stranger = strangers.choose();
   if (stranger !== null && (isCrowded || strangers.size >= STRANGERS_MAX)) {
-    const others = strangers.size === 1 ? 'another one has connected' : `${strangers.size} have not`;
-    return { link: stranger, reason: `it has not identified itself, and ${others}` };
+    const others = strangers.size === 1 ? '' : `, like ${strangers.size - 1} others`;
+    return { link: stranger, reason: `it has not identified itself${others}, and another one has connected` };
   }
   if (!isCrowded && outsiders.size < OUTSIDERS_MAX) return 'none';
   const outsider = outsiders.choose();

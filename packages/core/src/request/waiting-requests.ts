@@ -27,7 +27,8 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   /** Number of `Answer` requests that count as owed by the server. */
   #owed = 0;
   /** Costs of the expensive writes. */
-  readonly #costs: Map<Write | Answer, number> = new Map();
+  readonly #costs: WeakMap<AnyWrite | AnyAnswer, number> = new WeakMap();
+  /** Total cost. */
   #cost = 0;
   #pausedUntilMs = 0;
   #longReads = 0;
@@ -92,9 +93,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
       this.#bytes += proposal.bytes - slot.bytes;
     }
     const cost = this.#costs.get(slot);
-    if (cost === undefined) return;
-    this.#costs.delete(slot);
-    this.#costs.set(proposal, cost);
+    if (cost !== undefined) this.#costs.set(proposal, cost);
   }
 
   /** Removes the oldest request, whose txn is applied. */
@@ -102,9 +101,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     assert(this.#requests[0] === write, 'writes of a session are committed in the order of its requests');
     this.#requests.shift();
     this.#bytes -= write.bytes;
-    if (this.#cost === 0) return;
-    this.#cost -= this.#costs.get(write) ?? 0;
-    this.#costs.delete(write);
+    if (this.#cost > 0) this.#cost -= this.#costs.get(write) ?? 0;
   }
 
   /** Counts as owed until it is answered or `clearOwed` is called. */
@@ -148,7 +145,6 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   clear(): void {
     this.#requests.length = 0;
     this.#bytes = 0;
-    this.#costs.clear();
     this.#cost = 0;
     this.#longReads = 0;
   }

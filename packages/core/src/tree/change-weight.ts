@@ -32,6 +32,6 @@ export class ChangeAllowance {
   }
 }
 
-/** Path characters included in the base cost of a change, and how many more count as another change: 64. */
+/** A path of at most so many characters counts as one change; a longer one as one more for every 64 of all of them. */
 export const SHORT_PATH_CHARS = 256;
 const CHARS_PER_CHANGE_SHIFT = 6;

@@ -5,7 +5,7 @@
  * After every event the guarantees of an election must hold (see the head of `election.ts`). It is also checked that
  * there is one leader per epoch, and that it has everything committed: the election and the few lines of discovery in
  * `ElectionRoles` guarantee this together. At the end all faults are healed, and every server must find the same
- * leader.
+ * leader, and know the leases of all voters.
  */
 import { type ElectionNotification, makeZxid, ServerState } from '@meerkat/protocol';
 import fc from 'fast-check';
@@ -16,6 +16,8 @@ import { ElectionRoles } from '../testing/election-roles.ts';
 import { Election } from './election.ts';
 import type { Decision } from './election-host.ts';
 import { compareVotes, type Vote } from './vote.ts';
+
+const LEASE_MS = 2000;
 
 interface Fault {
   readonly kind: 'crash' | 'start' | 'cut' | 'swallow' | 'heal' | 'write' | 'deafen' | 'undeafen';
@@ -72,6 +74,7 @@ const history = fc.record({
   delayMaxMs: fc.constantFrom(1, 5, 50, 400),
   seed: fc.nat(),
   faults: fc.array(fault, { maxLength: 30, size: 'max' }),
+  leaseMs: fc.constantFrom(0, LEASE_MS),
   /** With three voters: two of them never reach each other again. */
   isChain: fc.boolean(),
   /** Followers cannot reach one server until the end, if the others are a quorum. */
@@ -144,7 +147,7 @@ class Play {
     const observers = story.isChain ? [] : (story.shape.observers ?? []);
     const apache = [...story.shape.voters, ...observers].filter((_, i) => (story.apache >> i) & 1);
     this.#roles = new ElectionRoles(
-      { ...story.shape, apache },
+      { ...story.shape, apache, leaseMs: story.leaseMs },
       {
         onSent: (from, to, notification) => {
           const { state, leader, electionEpoch } = notification;
@@ -187,6 +190,20 @@ class Play {
     const states = this.#ids.map((id) => this.#roles.ensemble.machine(id).state);
     expect(states.filter((state) => state === ServerState.leading)).toHaveLength(1);
     if (deaf !== null) expect(this.#roles.ensemble.machine(deaf).state).not.toBe(ServerState.leading);
+    const isKnown = this.#roles.runUntilTrue(() => this.#areLeasesKnown(), this.#story.delayMaxMs);
+    expect(isKnown, 'all servers know the leases of all voters').toBe(true);
+  }
+
+  #areLeasesKnown(): boolean {
+    const { ensemble } = this.#roles;
+    const voters = this.#story.shape.voters.filter((id) => !ensemble.isApache(id));
+    return this.#ids.every((id) => {
+      const machine = ensemble.machine(id);
+      const others = voters.filter((voter) => voter !== id);
+      return (
+        machine instanceof ApacheElection || others.every((other) => machine.leaseMsOf(other) === this.#story.leaseMs)
+      );
+    });
   }
 
   /** The server that followers cannot reach at the end; null for none. */

@@ -17,6 +17,8 @@ export interface EnsembleShape extends QuorumShape {
   readonly apache?: readonly number[];
   /** Servers without a machine: messages to them are lost, and messages from them are injected by `deliver`. */
   readonly scripted?: readonly number[];
+  /** Lease of our servers. Default 0: none. */
+  readonly leaseMs?: number;
 }
 
 /** Events, reported after the step in which they happened. */
@@ -243,7 +245,8 @@ export class ElectionEnsemble {
     };
     const { clock, electorate } = this;
     if (this.isApache(id)) return new ApacheElection(id, clock, electorate, effects);
-    return new Election({ serverId: id, ...DEFAULT_ELECTION_OPTIONS }, clock, electorate, CONFIG_TEXT, effects);
+    const options = { serverId: id, ...DEFAULT_ELECTION_OPTIONS, leaseMs: this.#shape.leaseMs ?? 0 };
+    return new Election(options, clock, electorate, CONFIG_TEXT, effects);
   }
 
   /** After the messages that are in flight already. */

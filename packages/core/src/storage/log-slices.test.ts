@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import type { DiskFile } from '../base/ports.ts';
+import { DiskError, type DiskFile } from '../base/ports.ts';
 import { LogSlices } from './log-slices.ts';
 
 const MIB = 1024 * 1024;
 
-type Read = [position: number, length: number, done: (error: null, bytes: Uint8Array) => void];
+type Read = [position: number, length: number, done: (error: DiskError | null, bytes: Uint8Array) => void];
 
 /** A file whose reads are completed manually. */
 class HeldFile {
@@ -27,6 +27,11 @@ class HeldFile {
   answer(): void {
     const [position, length, done] = this.reads.shift()!;
     done(null, this.bytes.subarray(position, position + length));
+  }
+
+  fail(): void {
+    const [, , done] = this.reads.shift()!;
+    done(new DiskError('read', 'log.1', 'EIO'), new Uint8Array(0));
   }
 }
 
@@ -70,6 +75,16 @@ it.each([
   const probes = file.reads.length;
   for (let i = 0; i < probes; i++) file.answer();
   expect([events, file.reads.length]).toEqual([expected.events, expected.reads]);
+});
+
+it('reports a probe that fails, and nothing else', () => {
+  const { file, slices, events } = open(new Uint8Array(4 * MIB), MIB);
+  while (file.reads.length > 0) file.answer();
+  events.length = 0;
+  slices.readRest(true);
+  while (file.reads.length > 1) file.answer();
+  file.fail();
+  expect([events, file.reads]).toEqual([['cannot read log.1: EIO'], []]);
 });
 
 it.each(['release', 'close'] as const)('reports nothing about a file after %s', (end) => {

@@ -10,6 +10,7 @@ import { connectTo, exercise, exerciseEphemerals, writeUntilDone } from './workl
 // Followers accept observers on a fixed port number, so each server has its own address.
 const hosts = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'] as const;
 
+// The last voter leads, so that all followers are of the other kind.
 testMasters('servers of ours', ['meerkat', 'meerkat', 'meerkat'], ['meerkat', 'meerkat']);
 testMasters('followers of Apache, an observer of ours', ['apache', 'apache', 'meerkat'], ['meerkat']);
 testMasters('followers of ours, an observer of Apache', ['meerkat', 'meerkat', 'apache'], ['apache']);
@@ -26,7 +27,8 @@ function testMasters(title: string, voters: readonly ServerKind[], observers: re
       const ensemble = await Ensemble.start(places, { observerMasterPort: await freePort() });
       onTestFailed(() => console.log(ensemble.logs));
       try {
-        const leader = await ensemble.leader();
+        const leader = await ensemble.leaderOfKind(voters.at(-1)!);
+        for (const member of ensemble.members) await expect.poll(() => ensemble.modeOf(member)).not.toBeNull();
         const followers = ensemble.members.filter(({ isObserver, id }) => !isObserver && id !== leader.id);
         const watching = ensemble.members.filter(({ isObserver }) => isObserver);
         for (const observer of watching) {

@@ -3,7 +3,10 @@ import { describe, expect, test } from 'vitest';
 import type { Client } from './client.ts';
 import { connect } from './connect.ts';
 import { NoAuthError, NodeExistsError, NoNodeError, NotEmptyError } from './errors.ts';
+import { OneShotTree } from './one-shot-tree.ts';
+import { FakeWatchPorts } from './testing/fake-watch-ports.ts';
 import { OldServer } from './testing/old-server.ts';
+import { drainMicrotasks } from './testing/virtual-surroundings.ts';
 import type { WatchStreamEvent } from './watch-buffer.ts';
 import type { WatchStream } from './watch-stream.ts';
 
@@ -35,6 +38,28 @@ test('the next caller asks again when the previous one was cancelled before ther
 
   await expect(given.ready).rejects.toMatchObject({ name: 'AbortError' });
   expect(other.mode).toBe('persistent');
+});
+
+test('a gap is of a new session also when the connection is lost once more before it is reported', async () => {
+  const ports = new FakeWatchPorts();
+  ports.answer = () => null;
+  const received: string[] = [];
+  const sink = {
+    onEvent: () => received.push('event'),
+    onGap: (reason: string) => received.push(reason),
+    onEnd: () => received.push('end'),
+  };
+  const tree = new OneShotTree(ports, '/a', false, sink, { operation: 'watch', path: '/a' });
+  await tree.armed;
+
+  tree.onWatchSuspended();
+  ports.sessionId = 2n;
+  tree.onWatchRearmed();
+  tree.onWatchSuspended();
+  tree.onWatchRearmed();
+  await drainMicrotasks();
+
+  expect(received).toEqual(['new-session']);
 });
 
 describe('a plain watch', () => {

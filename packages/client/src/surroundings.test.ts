@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { AbortedError, TimeoutError } from './errors.ts';
 import { Budget } from './surroundings.ts';
@@ -38,5 +39,16 @@ describe('the time limit of several requests', () => {
     await failure;
     expect(surroundings.timerCount).toBe(0);
     expect(() => budget.next()).toThrow(AbortedError);
+  });
+
+  test('keeps nothing of a pause that is over at the signal', async () => {
+    const surroundings = new VirtualSurroundings();
+    const { signal } = new AbortController();
+    const budget = new Budget({ signal, timeoutMs: 1000 }, surroundings, about);
+    const pauses = [budget.pause(800), budget.pause(900)];
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await surroundings.runTimers();
+    await Promise.all(pauses);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });

@@ -22,3 +22,11 @@ test('with a cache of an unsupported type, such as KCM, an existing keytab is us
     expect(await refusalOf({ cache }, { KRB5_CLIENT_KTNAME: KEYTAB })).toMatch(/only FILE is read/);
   }
 });
+
+test('is asked anew after it has found no ticket', async () => {
+  const env: NodeJS.ProcessEnv = { KRB5CCNAME: 'KCM:' };
+  const source = new TicketSource({ config: CONFIG }, env);
+  await expect(source.get('zookeeper/host')).rejects.toThrow('only FILE is read');
+  env['KRB5CCNAME'] = 'FILE:/no/such/cache';
+  await expect(source.get('zookeeper/host')).rejects.toThrow('there is no ticket cache /no/such/cache');
+});

@@ -56,6 +56,16 @@ test('a server that ends while it is drained leaves no timer behind', () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
+test('another drain takes the place of the first one, and undrain ends it', () => {
+  const { command, sheds, drains } = make();
+  command.run('drain', true, { per_second: '40' }, CALLER);
+  command.run('drain', true, { per_second: '10' }, CALLER);
+  vi.advanceTimersByTime(200);
+  expect(sheds).toEqual([4, 1, 1, 1]);
+  command.run('undrain', true, {}, CALLER);
+  expect([drains, vi.getTimerCount()]).toEqual([[true, true, false], 0]);
+});
+
 test('what is only looked at changes nothing, and is not audited', () => {
   const { command, sheds, drains, audited } = make();
   expect(command.run('drain', false, {}, CALLER)).toEqual({ isDraining: false, connections: 7, closed: 0 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import type { Zxid } from '@meerkat/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { holdDirectory } from '../node/hold.ts';
 import {
@@ -17,6 +18,7 @@ import {
   viewDatabase,
   zxidAt,
 } from './index.ts';
+import { readHistory } from './txn-history.ts';
 
 /** Written by Apache's 3.8.0: log.1 (1 … b), log.c (c … 19), snapshot.0, snapshot.a. */
 const APACHE = fileURLToPath(new URL('../../../core/src/storage/fixtures/apache-3.8.0', import.meta.url));
@@ -60,6 +62,19 @@ describe('a directory of Apache’s', () => {
     expect(await at('2026-11-21T10:01:31.000Z')).toBe(8);
     expect(await at('2030-01-01T00:00:00.000Z')).toBe(0x19);
     await expect(at('2020-01-01T00:00:00.000Z')).rejects.toThrow('its first txn is of 2026-11-21T10:01:30.286Z');
+  });
+
+  test('says it for the time of each txn', async () => {
+    const files = await DirectoryFiles.open(APACHE, null);
+    const txns: { readonly zxid: number; readonly timeMs: number }[] = [];
+    const onTxn = ({ zxid, timeMs }: { readonly zxid: Zxid; readonly timeMs: number }) =>
+      txns.push({ zxid, timeMs }) > 0;
+    await readHistory(files, { after: -1 as Zxid, upTo: null, isStrict: false }, { onTxn });
+    expect(txns).toHaveLength(0x19);
+    for (const { timeMs } of txns) {
+      const last = txns.findLast((txn) => txn.timeMs === timeMs)!;
+      expect(await zxidAt(files, timeMs, () => expect.unreachable())).toBe(last.zxid);
+    }
   });
 });
 

@@ -12,12 +12,14 @@ interface World {
   readonly done: ((error: Error | null) => void)[];
   /** Results, all of one caller. */
   readonly audited: readonly string[];
+  nowMs: number;
 }
 
 function make(refusal: Refusal | null = null): World {
   const metrics = { restoresRateLimited: 0, restoreErrors: 0, restore: { add: () => {} } } as unknown as Metrics;
   const done: ((error: Error | null) => void)[] = [];
   const audited: string[] = [];
+  const clock = { nowMs: 1 };
   const command = new RestoreCommand({
     isEnabled: true,
     isOfEnsemble: false,
@@ -37,10 +39,10 @@ function make(refusal: Refusal | null = null): World {
     logger: SILENT_LOGGER,
     core: { restore: (_snapshot, onDone) => done.push(onDone) },
     isServing: () => true,
-    monotonicMs: () => 1,
+    monotonicMs: () => clock.nowMs,
     deliver: (event) => event(),
   });
-  return { command, metrics, done, audited };
+  return Object.assign(clock, { command, metrics, done, audited });
 }
 
 test('one restore at a time; when the thread that receives a snapshot ends, another one may begin', () => {
@@ -62,6 +64,22 @@ test('a restore that the core has begun continues without the thread, and no oth
   expect(await finished).toEqual({ lastZxid: 7 });
   expect(metrics.restoreErrors).toBe(0);
 });
+
+test.each([null, new Error('damaged')])(
+  'after a restore that ended with %s, a later one may be abandoned',
+  async (error) => {
+    const world = make();
+    const { command, done } = world;
+    command.begin(CALLER, true);
+    const finished = command.finish({ zxid: 7 });
+    done[0]?.(error);
+    await finished;
+    world.nowMs += 300_000;
+    expect(command.begin(CALLER, true)).toHaveProperty('path');
+    command.abandon();
+    expect(command.begin(CALLER, true)).toHaveProperty('path');
+  },
+);
 
 test('each restore is audited once: when it is refused, when its body is invalid, when it is done', async () => {
   const refused = make({ status: 403, error: 'Not authorized' });

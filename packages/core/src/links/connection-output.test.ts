@@ -122,3 +122,26 @@ test('what a flush returns are all bytes since the last one, including long repl
     expect([output.flush(), stream.queuedBytes - before]).toEqual([bytes, bytes]);
   }
 });
+
+test('only events that a slow client leaves unread count as too many, however many it has taken', () => {
+  const stream = new SlowStream();
+  const output = new ConnectionOutput(stream, new OutputPool());
+  const event = new Uint8Array(1024 * 1024);
+  const writeEvents = (count: number): void => {
+    for (let i = 0; i < count; i++) {
+      output.writeEvent(event);
+      output.flush();
+    }
+  };
+  stream.isQuick = true;
+  writeEvents(20);
+  expect(output.hasTooManyEvents).toBe(false);
+  stream.isQuick = false;
+  writeEvents(16);
+  expect(output.hasTooManyEvents).toBe(false);
+  writeEvents(1);
+  expect(output.hasTooManyEvents).toBe(true);
+  stream.take();
+  output.onDrain();
+  expect(output.hasTooManyEvents).toBe(false);
+});

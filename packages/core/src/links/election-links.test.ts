@@ -95,6 +95,22 @@ describe('establishing a connection', () => {
     expect(two.closed).toEqual(['reset by peer']);
   });
 
+  it('a third connection of a higher id has its turn when the second one is silent as well', () => {
+    const ensemble = new LinkedServers(makeMembership([1, 2]));
+    const one = ensemble.start(1);
+    const two = new RawPeer(ensemble.network, 'host2');
+    ensemble.advance(10);
+    for (const frames of [[], [], [bytesOf(frameOf(4))]]) {
+      two.connect('host1', helloOf(2, 'host2:3888'), ...frames);
+      ensemble.advance(50);
+    }
+    one.takeEvents();
+    ensemble.advance(1000);
+    expect(one.takeEvents()).toEqual(['connected 2']);
+    ensemble.advance(1000);
+    expect(one.takeEvents()).toEqual(['connected 2', '2 says 4']);
+  });
+
   it('a second connection of a higher id replaces the first at once if it is closed or its answer is overdue', () => {
     for (const isClosed of [true, false]) {
       const ensemble = new LinkedServers(makeMembership([1, 2]));

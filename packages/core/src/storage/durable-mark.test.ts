@@ -54,6 +54,7 @@ describe('the mark of what is durable', () => {
       host.append(NOTHING);
       host.settle();
       expect(markOf(host.disk)).toEqual([i, 0]);
+      host.clock.nowMs += 300;
     }
     const killed = copyDisk(host.disk);
     expect(markOf(killed)).toEqual([3, 0]);

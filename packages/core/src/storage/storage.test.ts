@@ -275,6 +275,39 @@ describe('snapshots', () => {
     expect(host.disk.names(TEST_DIRECTORY).filter((name) => name.startsWith('unfinished'))).toEqual([]);
   });
 
+  it('that were written during changes give no digests before these are applied', () => {
+    const writer = new StorageHost().recover().startAppending();
+    for (let i = 0; i < 12; i++) writer.append({ ...LARGE_ZNODE, path: `/${i}`, parentCversion: i + 1 });
+    while (writer.durable < 120) {
+      writer.append(NOTHING);
+      writer.settle();
+    }
+    writer.disk.kill();
+    const host = new StorageHost(writer.disk).recover().startAppending();
+    host.clock.nowMs = 1000;
+    host.storage.onTick(1000);
+    let children = 0;
+    const change = (): void => {
+      children++;
+      host.append({ ...LARGE_ZNODE, data: null, path: `/11/${children}`, parentCversion: children });
+      host.storage.flush();
+    };
+    while (host.eventsOf('snapshot-written').length === 0) {
+      change();
+      host.disk.deliver();
+    }
+    while (host.durable < 300) {
+      change();
+      host.settle();
+    }
+    const exact = host.database!.tree.digestHistory();
+    expect(exact.map(({ zxid }) => zxid)).toEqual([128, 256]);
+    host.disk.kill();
+    const again = new StorageHost(host.disk).recover();
+    expect(again.summary).toMatchObject({ snapshot: { zxid: 120 }, txns: host.durable - 120 });
+    expect(again.database!.tree.digestHistory()).toEqual(exact.slice(1));
+  });
+
   it('that are large are synced piece by piece, since a sync of the log may wait for all unsynced bytes', () => {
     const writer = new StorageHost().recover().startAppending();
     for (let i = 0; i < 12; i++) writer.append({ ...LARGE_ZNODE, path: `/${i}`, parentCversion: i + 1 });
@@ -303,6 +336,8 @@ describe('snapshots', () => {
       host.storage.onTick(1000);
       host.settle();
       expect(host.eventsOf(code === null ? 'snapshot-written' : 'snapshot-failed')).toHaveLength(1);
+      // The tree keeps nothing of the snapshot.
+      expect(host.database?.tree.state.openSnapshots.size).toBe(0);
       if (code === null) expect(bytes).toBeGreaterThan(12_000_000);
       expect(unsyncedMax).toBeLessThan(6_000_000);
       removeNames(host.disk, /^snapshot\.c$/);

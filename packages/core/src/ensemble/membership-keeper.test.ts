@@ -130,6 +130,17 @@ describe('the files', () => {
     expect(store.written.slice(1)).toEqual(['100000001']);
   });
 
+  test('are written although the write before them failed', () => {
+    const store = new RecordingStore();
+    const keeper = keeperOf(ZEROTH, { store });
+    keeper.onProposed(FIRST.text);
+    keeper.onCommitted(FIRST.version);
+    store.complete(new Error('no space'));
+    expect(store.written).toEqual(['100000000 100000001', '100000001']);
+    store.complete();
+    expect(store.written).toHaveLength(2);
+  });
+
   test('of a server that is about to join stay as they are until it is a member; a removed server writes its last ones', () => {
     const store = new RecordingStore();
     const keeper = keeperOf(UNVERSIONED, { store, serverId: 5 });

@@ -152,6 +152,33 @@ describe('a file acceptedEpoch that holds far too high a number', () => {
       await stage.whole();
     }));
 
+  test('no longer keeps its server from leading once another server has confirmed the number', () =>
+    play({ servers: 3 }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      await stage.start();
+      await stage.write(zk3, 3);
+      stage.kill(zk1, zk2, zk3);
+      repair(zk2, 299_990);
+      repair(zk3, 300_000);
+      await stage.launch(zk1, zk3);
+      await stage.sleep(10_000);
+      expect(stage.ensemble.leader).toBeNull();
+      zk2.start();
+      await stage.whole();
+      const first = await stage.leader();
+      expect(first).not.toBe(zk3);
+      expect(first.epoch).toBe(300_001);
+      // What is written now is missing at the server that server 3 needs for a quorum.
+      const other = first === zk1 ? zk2 : zk1;
+      stage.kill(other);
+      await stage.write(first, 1);
+      await stage.whole(first, zk3);
+      stage.kill(first);
+      other.start();
+      await stage.whole(other, zk3);
+      expect(await stage.leader()).toBe(zk3);
+    }));
+
   test('is accepted where elections can have led so far, and no other server from then is left', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;

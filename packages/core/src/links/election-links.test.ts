@@ -179,6 +179,19 @@ describe('establishing a connection', () => {
     expect(ensemble.streamsBetween(1, 3)).toBe(1);
   });
 
+  it('a server that is no member and announces no address leaves nothing behind', () => {
+    const ensemble = new LinkedServers(makeMembership([200]));
+    ensemble.start(200);
+    const strangers = new RawPeer(ensemble.network, 'stranger');
+    for (let id = 1; id <= 100; id++) strangers.connect('host200', helloOf(id, '0.0.0.0:3888'));
+    ensemble.advance(5000);
+    const joining = new RawPeer(ensemble.network, 'joining');
+    joining.listen();
+    joining.connect('host200', helloOf(101, 'joining:3888'));
+    ensemble.advance(100);
+    expect(ensemble.network.dials.at(-1)).toBe('host200>joining:3888');
+  });
+
   it('servers that dial each other at the same time do not replace their connection', () => {
     let crossings = 0;
     for (let seed = 1; seed <= 100; seed++) {

@@ -19,3 +19,14 @@ test('large requests occupy room from their first bytes until their connection i
   requests.release(two);
   expect(requests.bytes).toBe(0);
 });
+
+test('each large request of a connection is counted once, however many chunks it arrives in', () => {
+  const requests = new LargeRequests<{ waiting: unknown[] }>(100);
+  const connection = { waiting: ['a write'] };
+  for (const bytes of [30, 40]) {
+    for (let chunk = 0; chunk < 3; chunk++) expect(requests.admit(connection, bytes)).toBe(true);
+    requests.onComplete(connection);
+  }
+  expect(requests.bytes).toBe(70);
+  expect(requests.admit(connection, 31)).toBe(false);
+});

@@ -1,4 +1,4 @@
-import type { Zxid } from '@meerkat/protocol';
+import { OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../base/options.ts';
 import { type AppendedTxn, Dice, databaseAt, describeDatabase, StorageHost } from '../testing/storage-host.ts';
@@ -16,6 +16,13 @@ function expectRecovered(host: StorageHost, history: readonly AppendedTxn[], dur
   );
   expect(host.eventsOf('digest-mismatch'), story).toEqual([]);
 }
+
+const LARGE_TXN: Txn = {
+  type: OpCode.setData,
+  path: '/',
+  data: new Uint8Array(1_000_000).fill(1),
+  version: 1,
+};
 
 const SMALL: Partial<CoreOptions> = { preallocateBytes: 8192, snapCount: 24, purgeIntervalMs: 1, purgeRetainCount: 3 };
 
@@ -165,28 +172,36 @@ describe('a process that is killed', () => {
 });
 
 describe('after a sync that failed', () => {
-  it('what the next process reads and considers durable is durable, although a sync alone would not make it so', () => {
-    const disk = new MemoryDisk();
-    const host = new StorageHost(disk, SMALL).recover().startAppending();
-    const dice = new Dice(11);
-    const history: AppendedTxn[] = [];
-    const appendSome = (): void => {
+  it.each([
+    ['short txns', 5, null],
+    // The longest that there can be: 4 MiB and a txn.
+    ['a batch of 5 MB', 5, LARGE_TXN],
+  ])(
+    'what the next process reads and considers durable is durable, although a sync alone would not make it so: %s',
+    (_, count, large) => {
+      const disk = new MemoryDisk();
+      const host = new StorageHost(disk, SMALL).recover().startAppending();
+      const dice = new Dice(11);
+      const history: AppendedTxn[] = [];
+      const appendSome = (): void => {
+        for (let i = 0; i < count; i++) history.push(large === null ? host.appendRandom(dice) : host.append(large));
+        host.storage.flush();
+        while (disk.deliver());
+      };
       for (let i = 0; i < 5; i++) history.push(host.appendRandom(dice));
-      host.storage.flush();
-      while (disk.deliver());
-    };
-    appendSome();
-    const { durable } = host;
-    disk.failNext({ operation: 'sync', code: 'EIO' });
-    appendSome();
-    expect(host.failure?.message).toContain('EIO');
-    expect(host.durable, 'what the sync was for is not acknowledged').toBe(durable);
-    disk.kill();
+      host.settle();
+      const { durable } = host;
+      disk.failNext({ operation: 'sync', code: 'EIO' });
+      appendSome();
+      expect(host.failure?.message).toContain('EIO');
+      expect(host.durable, 'what the sync was for is not acknowledged').toBe(durable);
+      disk.kill();
 
-    const next = new StorageHost(disk, SMALL).recover();
-    const found = next.durable;
-    expect(found, 'the kernel still shows what was written').toBeGreaterThan(durable);
-    disk.crash('nothing');
-    expectRecovered(new StorageHost(disk, SMALL).recover(), history, found, 'after the power cut');
-  });
+      const next = new StorageHost(disk, SMALL).recover();
+      const found = next.durable;
+      expect(found, 'the kernel still shows what was written').toBeGreaterThan(durable);
+      disk.crash('nothing');
+      expectRecovered(new StorageHost(disk, SMALL).recover(), history, found, 'after the power cut');
+    },
+  );
 });

@@ -308,6 +308,27 @@ describe('snapshots', () => {
     expect(again.database!.tree.digestHistory()).toEqual(exact.slice(1));
   });
 
+  it('that are requested while one is written contain everything before the request, and each request is answered once', () => {
+    const host = new StorageHost(new MemoryDisk()).recover().startAppending();
+    const answers: string[] = [];
+    const take = (name: string): void =>
+      host.storage.takeSnapshot((newest) => answers.push(`${name}: ${newest?.zxid ?? 'failed'}`));
+    const appendOne = (): void => {
+      host.append(NOTHING);
+      host.storage.flush();
+    };
+    host.storage.allowSnapshots();
+    appendOne();
+    host.settle();
+    take('first');
+    appendOne();
+    while (host.durable < 2) host.disk.deliver();
+    expect(answers).toEqual([]);
+    for (const name of ['second', 'third']) take(name);
+    host.settle();
+    expect(answers).toEqual(['first: 1', 'second: 2', 'third: 2']);
+  });
+
   it('that are large are synced piece by piece, since a sync of the log may wait for all unsynced bytes', () => {
     const writer = new StorageHost().recover().startAppending();
     for (let i = 0; i < 12; i++) writer.append({ ...LARGE_ZNODE, path: `/${i}`, parentCversion: i + 1 });

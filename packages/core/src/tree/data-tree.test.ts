@@ -322,6 +322,16 @@ describe('a change that was prepared when another znode had the number', () => {
   });
 });
 
+it('keeps the membership that a reconfig has replaced, whatever is written afterwards', () => {
+  const tree = makeTree();
+  const [before, after] = [3, 4].map((byte) => new Uint8Array(200).fill(byte)) as [Uint8Array, Uint8Array];
+  const reconfig = (data: Uint8Array): Txn => ({ type: OpCode.reconfig, path: '/zookeeper/config', data, version: -1 });
+  apply(tree, 1, reconfig(before));
+  apply(tree, 2, reconfig(after));
+  for (let i = 3; i < 300; i++) apply(tree, i, create(`/${i}`, i, { data: new Uint8Array(200).fill(9) }));
+  expect(tree.replacedMembership).toEqual(before);
+});
+
 describe('the digest', () => {
   it('is recorded for every 128th zxid, the last 1024 of them', () => {
     const tree = makeTree();

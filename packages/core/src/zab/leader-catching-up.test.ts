@@ -197,6 +197,7 @@ describe('catching up', () => {
       second.disk();
       second.ackEpoch(2, '(1,5)');
       expect(saidTo(second, 2)).toEqual(['LEADERINFO (3,0)', 'SNAP', 'NEWLEADER (3,0)']);
+      expect([...needSnapshot]).toEqual([]);
     });
   });
 

@@ -4,6 +4,7 @@ import { create } from '../../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../../testing/test-server.ts';
 import { LearnerMeters } from './learner-meters.ts';
 import { Meters } from './meters.ts';
+import { NamespaceMeters } from './namespace-meters.ts';
 
 /** A clock that a test moves. */
 class Hands {
@@ -89,6 +90,21 @@ describe('meters', () => {
     expect(meters.eventBytes).toBeGreaterThan(0);
     expect(meters.sentBytes).toBeGreaterThan(meters.eventBytes);
   });
+});
+
+test('reads are counted for their namespace although a write to another one comes between', () => {
+  const meters = new NamespaceMeters();
+  const data = new Uint8Array(10);
+  for (let i = 0; i < 3; i++) {
+    meters.onRead('/a/x', 100);
+    meters.onRead('/a/y', 100);
+    meters.onTxn({ type: OpCode.setData, path: '/b/x', data, version: 1 });
+  }
+  const counted = Array.from(meters.values(), ({ name, read, written }) => [name, read.count, written.count]);
+  expect(counted).toEqual([
+    ['a', 6, 0],
+    ['b', 0, 3],
+  ]);
 });
 
 describe('learners', () => {

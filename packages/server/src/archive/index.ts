@@ -16,7 +16,8 @@ export { type LogEntry, type LogScanEvents, type LogScanned, scanLog } from './l
 export { isPassing } from './log-tail-reader.ts';
 export { type Moment, parseMoment, zxidAt } from './moment.ts';
 export { readSpan, readStates, rebuildMoment } from './past-reading.ts';
-export { PastService, type PastStream, type PastStreamEvents } from './past-service.ts';
+export { PastService } from './past-service.ts';
+export type { PastStream, PastStreamEvents } from './past-stream.ts';
 export { type RebuildOptions, type Rebuilt, rebuild } from './rebuild.ts';
 export { RemoteFiles, type RemoteFilesOptions } from './remote-files.ts';
 export { type Restored, restore } from './restore.ts';

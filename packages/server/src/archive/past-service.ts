@@ -4,33 +4,15 @@
  *
  * Nothing changes by itself: sessions do not expire while it lives, and containers and TTL znodes stay.
  */
-import {
-  type ByteStream,
-  type CoreOptions,
-  MemoryDisk,
-  type Ports,
-  ServerCore,
-  type StreamEvents,
-} from '@meerkat/core';
+import { type CoreOptions, MemoryDisk, type Ports, ServerCore } from '@meerkat/core';
 import { SnapshotWrite } from '@meerkat/core/files';
 import { DEFAULT_AUTH_OPTIONS, makeAuthenticator } from '../auth/authenticator.ts';
 import { makeConfiguration } from '../config/options.ts';
 import { NODE_CLOCK } from '../node/clock.ts';
 import { NodeRandom } from '../node/random.ts';
 import { Turn } from '../node/turn.ts';
+import { type PastStream, type PastStreamEvents, StreamPair } from './past-stream.ts';
 import type { Rebuilt } from './rebuild.ts';
-
-/** The end of a client, as the transports of `@meerkat/client` have it. */
-export interface PastStream {
-  write(bytes: Uint8Array): boolean;
-  destroy(): void;
-}
-
-export interface PastStreamEvents {
-  onOpen(): void;
-  onBytes(chunk: Uint8Array): void;
-  onClosed(failure: null, detail: string): void;
-}
 
 const DIRECTORY = '/past';
 /** A month: nothing of this outlives the command that looks. */
@@ -133,80 +115,6 @@ class TurnedMemoryDisk extends MemoryDisk {
     const count = this.pendingCount;
     for (let i = 0; i < count; i++) this.deliver();
     return count > 0;
-  }
-}
-
-/** Both ends of a stream: this is the client's. */
-class StreamPair implements PastStream {
-  readonly #turn: Turn;
-  readonly #client: PastStreamEvents;
-  #server: StreamEvents | null = null;
-  /** What the server does not read at the moment. */
-  #held: Uint8Array[] | null = null;
-  #isOver = false;
-
-  constructor(turn: Turn, core: ServerCore, client: PastStreamEvents) {
-    this.#turn = turn;
-    this.#client = client;
-    setImmediate(() => {
-      turn.run(() => {
-        this.#server = core.onStreamOpened(this.#serverEnd());
-      });
-      if (!this.#isOver) client.onOpen();
-    });
-  }
-
-  write(bytes: Uint8Array): boolean {
-    const copy = Uint8Array.from(bytes);
-    this.#turn.run(() => this.#deliver(copy));
-    return true;
-  }
-
-  destroy(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#turn.run(() => this.#server?.onClosed('closed by peer'));
-  }
-
-  #serverEnd(): ByteStream {
-    return {
-      remote: { ip: Uint8Array.of(127, 0, 0, 1), host: '127.0.0.1', port: 1 },
-      queuedBytes: 0,
-      write: (bytes) => {
-        const copy = Uint8Array.from(bytes);
-        setImmediate(() => (this.#isOver ? undefined : this.#client.onBytes(copy)));
-      },
-      end: () => this.#close(),
-      destroy: () => this.#close(),
-      pause: () => {
-        this.#held ??= [];
-      },
-      resume: () => this.#resume(),
-    };
-  }
-
-  #resume(): void {
-    const held = this.#held ?? [];
-    this.#held = null;
-    setImmediate(() => {
-      for (const bytes of held) this.#turn.run(() => this.#deliver(bytes));
-    });
-  }
-
-  #deliver(bytes: Uint8Array): void {
-    if (this.#isOver) return;
-    if (this.#held !== null) this.#held.push(bytes);
-    else this.#server?.onBytes(bytes);
-  }
-
-  #close(): void {
-    if (this.#isOver) return;
-    setImmediate(() => {
-      if (this.#isOver) return;
-      this.#isOver = true;
-      this.#client.onClosed(null, 'closed by the server');
-      this.#turn.run(() => this.#server?.onClosed('closed'));
-    });
   }
 }
 

@@ -59,13 +59,15 @@ export class LogTailReader {
       const fault = await this.#read(committed, events, signal);
       if (fault !== null) return { kind: 'gap', reason: fault };
       const current = this.#file!;
-      const index = logs.findIndex(({ name }) => name === current.file.name);
-      const isLast = index < 0 || index === logs.length - 1;
+      const next = logs.find(({ zxid }) => zxid > current.file.zxid);
       const isHeldBack = committed !== null && this.#last >= committed;
-      if (isLast || isHeldBack) return { kind: 'end' };
+      if (next === undefined || isHeldBack) return { kind: 'end' };
       for (const text of this.#sequence.endFile()) events.onWarning(`${current.opened.path}: ${text}`);
       await this.close();
-      const next = logs[index + 1]!;
+      // If this file was purged, others behind it may have been, too.
+      const isListed = logs.some(({ name }) => name === current.file.name);
+      const purged = isListed ? null : this.#purgedBefore(next);
+      if (purged !== null) return { kind: 'gap', reason: purged };
       await this.#open(next);
     }
   }

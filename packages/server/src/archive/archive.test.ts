@@ -193,6 +193,16 @@ describe('a log', () => {
   });
 });
 
+const IMPOSSIBLE = [
+  '2025-99-99',
+  '2025-02-29',
+  '2025-04-31T10:00:00Z',
+  '2025-03-01 14:75',
+  '14:75',
+  '24:00',
+  '14:05:60',
+];
+
 test('moments are zxids and times', () => {
   const nowMs = Date.parse('2025-03-01T12:00:00Z');
   expect(parseMoment('0x100000004d', nowMs)).toEqual({ kind: 'zxid', zxid: 0x100000004d });
@@ -200,9 +210,11 @@ test('moments are zxids and times', () => {
   expect(parseMoment('10m ago', nowMs)).toEqual({ kind: 'time', ms: nowMs - 600_000 });
   expect(parseMoment('90s', nowMs)).toEqual({ kind: 'time', ms: nowMs - 90_000 });
   expect(parseMoment('now', nowMs)).toEqual({ kind: 'time', ms: nowMs });
+  expect(parseMoment('2024-02-29T00:00:00Z', nowMs)).toEqual({ kind: 'time', ms: Date.parse('2024-02-29T00:00:00Z') });
+  for (const text of ['00:00', '23:59:59']) expect(parseMoment(text, nowMs), text).not.toBeNull();
   const atFive = parseMoment('14:05', nowMs);
   expect(atFive?.kind === 'time' && new Date(atFive.ms).getHours()).toBe(14);
-  for (const text of ['', '14', 'yesterday', '0x', '0xfffffffffffffffff', '2025-99-99']) {
+  for (const text of ['', '14', 'yesterday', '0x', '0xfffffffffffffffff', ...IMPOSSIBLE]) {
     expect(parseMoment(text, nowMs), text).toBeNull();
   }
 });

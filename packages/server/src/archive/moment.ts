@@ -26,10 +26,14 @@ export function parseMoment(text: string, nowMs: number): Moment | null {
   if (amount !== undefined) return time(nowMs - Number(amount) * UNITS[unit as keyof typeof UNITS]);
   const [, hours, minutes, seconds] = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(trimmed) ?? [];
   if (hours !== undefined) {
+    if (Number(hours) > 23 || Number(minutes) > 59 || Number(seconds ?? 0) > 59) return null;
     const date = new Date(nowMs);
     return time(date.setHours(Number(hours), Number(minutes), Number(seconds ?? 0), 0));
   }
-  return /^\d{4}-\d{2}-\d{2}/.test(trimmed) ? time(new Date(trimmed).getTime()) : null;
+  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})/.exec(trimmed) ?? [];
+  // `Date` takes 30 February for 2 March.
+  const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  return Number(day) <= lastDay ? time(new Date(trimmed).getTime()) : null;
 }
 
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -16,3 +16,12 @@ test('a file that a crash left without entries is listed once when it is created
   ]);
   expect(files.bytesFrom(1 as Zxid)).toBe(180);
 });
+
+test('places are known for entries that are read again after a reset', () => {
+  const files = new LogFiles();
+  for (let round = 0; round < 2; round++) {
+    files.reset([{ name: 'log.1', zxid: 1 as Zxid, size: 100 }]);
+    files.onEntryRead('log.1', 1 as Zxid, 16);
+    expect(files.placeBefore(1 as Zxid, 1, 1)).toMatchObject({ zxid: 1, position: 16, file: { name: 'log.1' } });
+  }
+});

@@ -38,6 +38,7 @@ export class LogFiles {
   /** @param files oldest first */
   reset(files: readonly ZxidFile[]): void {
     this.#files = files.map(({ name, zxid, size }) => ({ name, zxid, size, marks: [] }));
+    this.#reading = null;
   }
 
   onStarted(zxid: Zxid, size: number): void {

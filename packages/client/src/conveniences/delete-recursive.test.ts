@@ -1,7 +1,7 @@
 import { OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { NoNodeError, NotEmptyError } from '../errors.ts';
-import { FakeService } from '../testing/fake-service.ts';
+import { FakeService, type Fault } from '../testing/fake-service.ts';
 import { VirtualSurroundings } from '../testing/virtual-surroundings.ts';
 import { type DeleteProgress, type DeleteRecursiveOptions, deleteRecursive } from './delete-recursive.ts';
 
@@ -112,6 +112,17 @@ describe('a recursive delete', () => {
       expect(service.paths).toEqual([]);
     },
   );
+
+  test('counts a znode whose deletion was lost, also when the next attempt was not sent', async () => {
+    const { service, remove } = setUp();
+    service.put('/a');
+    const faults: Fault[] = ['reply-lost', 'not-sent'];
+    service.fault = (request) => (request.op === OpCode.delete ? (faults.shift() ?? null) : null);
+    const progress: DeleteProgress[] = [];
+    expect(await remove('/a', { onProgress: (countSoFar) => progress.push(countSoFar) })).toBe(1);
+    expect(progress.at(-1)).toEqual({ deleted: 1, found: 1 });
+    expect(faults).toEqual([]);
+  });
 
   test('stops when it is aborted, and says that a part may be gone', async () => {
     const { service, remove } = setUp();

@@ -1,4 +1,4 @@
-import { ConnectionLossError, NodeExistsError, TimeoutError, text } from '@meerkat/client';
+import { type Client, ConnectionLossError, NodeExistsError, TimeoutError, text } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
 import { aroundNextCommit } from '../testing/commits.ts';
 import { runSolo } from '../testing/fleet.ts';
@@ -136,18 +136,7 @@ describe('a persistent ephemeral', () => {
   test('leaves no listeners when it is closed at the moment of its creation', () =>
     runSolo(18, async (fleet) => {
       const client = await fleet.connectAs('app');
-      const onState = client.onState.bind(client);
-      let listeners = 0;
-      client.onState = (listener) => {
-        listeners++;
-        const registered = onState(listener);
-        return {
-          [Symbol.dispose]: () => {
-            listeners--;
-            registered[Symbol.dispose]();
-          },
-        };
-      };
+      const listeners = countStateListeners(client);
       for (const margin of [0, 1000]) {
         const create = client.createParents.bind(client);
         let closed: Promise<void> | null = null;
@@ -160,9 +149,27 @@ describe('a persistent ephemeral', () => {
         const presence = new PersistentEphemeral(client, '/a', { marginMs: margin });
         await fleet.world.until(() => closed !== null, 5000);
         await closed;
-        expect(listeners).toBe(0);
+        expect(listeners.count).toBe(0);
       }
       expect(await client.exists('/a')).toBeNull();
+      await client.close();
+    }));
+
+  test('keeps no listeners of what it was before it was recreated', () =>
+    runSolo(19, async (fleet) => {
+      const client = await fleet.connectAs('app');
+      const listeners = countStateListeners(client);
+      await using presence = new PersistentEphemeral(client, '/a');
+      let token = await presence.whenPresent();
+      const { count } = listeners;
+      for (let round = 0; round < 5; round++) {
+        await client.delete('/a');
+        await fleet.world.until(() => presence.isPresent && presence.token !== token, 5000);
+        token = await presence.whenPresent();
+      }
+      expect(listeners.count).toBe(count);
+      await presence.close();
+      expect(listeners.count).toBe(0);
       await client.close();
     }));
 
@@ -345,3 +352,20 @@ describe('a persistent ephemeral', () => {
       await client.close();
     }));
 });
+
+/** Counts the listeners that are registered from now on and not removed. */
+function countStateListeners(client: Client): { readonly count: number } {
+  const onState = client.onState.bind(client);
+  const counted = { count: 0 };
+  client.onState = (listener) => {
+    counted.count++;
+    const registered = onState(listener);
+    return {
+      [Symbol.dispose]: () => {
+        counted.count--;
+        registered[Symbol.dispose]();
+      },
+    };
+  };
+  return counted;
+}

@@ -31,6 +31,20 @@ describe('a mutex with a delay', () => {
       expect(await names(two)).toEqual([]);
     }));
 
+  test('keeps a contender that had been waiting for long from it no longer than others', () =>
+    inWorld(2, async ([one, two], { sleep }) => {
+      const options: MutexOptions = { lockDelayMs: 30_000 };
+      await new Mutex(one.client, '/lock', options).acquire();
+      const next = new Mutex(two.client, '/lock', options).acquire();
+      await sleep(600_000);
+      const { clock } = two.client.surroundings;
+      const startMs = clock.monotonicMs();
+      await one.client.close();
+      expect((await next).isHeld).toBe(true);
+      expect(clock.monotonicMs() - startMs).toBeGreaterThanOrEqual(30_000);
+      expect(clock.monotonicMs() - startMs).toBeLessThan(31_000);
+    }));
+
   test('is acquired and released across lost connections, without a delay for the next holder', () =>
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
       await two.client.ensurePath('/lock');

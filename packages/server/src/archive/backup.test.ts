@@ -62,6 +62,36 @@ async function run(more: Partial<BackupOptions> = {}): Promise<BackupState> {
   }
 }
 
+/** Files of which it is known which are open; each fault fails one read. */
+function countingFiles(real: ArchiveFiles): { files: ArchiveFiles; open: Set<object>; faults: Error[] } {
+  const open = new Set<object>();
+  const faults: Error[] = [];
+  const files: ArchiveFiles = {
+    place: real.place,
+    list: () => real.list(),
+    pathOf: (name) => real.pathOf(name),
+    close: () => real.close(),
+    open: async (name) => {
+      const file = await real.open(name);
+      const close = (): Promise<void> => {
+        open.delete(file);
+        return file.close();
+      };
+      open.add(file);
+      return {
+        path: file.path,
+        read: (position, length) => {
+          const fault = faults.shift();
+          return fault === undefined ? file.read(position, length) : Promise.reject(fault);
+        },
+        close,
+        [Symbol.asyncDispose]: close,
+      };
+    },
+  };
+  return { files, open, faults };
+}
+
 async function digestAt(directory: string, zxid: number | null): Promise<bigint> {
   const { database } = await rebuild(await DirectoryFiles.open(directory, null), { target: zxid as never });
   return database.tree.treeDigest();
@@ -105,6 +135,23 @@ describe('a backup', () => {
     await backup.close();
     for (let zxid = 1; zxid <= 0x19; zxid++) expect(await digestAt(target, zxid)).toBe(await digestAt(APACHE, zxid));
     expect(notes).toEqual([]);
+  });
+
+  test('leaves no file of the server open when it cannot read', async () => {
+    copyFileSync(join(APACHE, 'snapshot.0'), join(source, 'snapshot.0'));
+    await copyUpTo('log.1', 4);
+    const backup = await Backup.open(target, options());
+    const { files, open, faults } = countingFiles(await DirectoryFiles.open(source, null));
+    await backup.catchUp(files);
+    for (let round = 0; round < 3; round++) {
+      await copyUpTo('log.1', 5 + round);
+      faults.push(new Error('damaged'));
+      await expect(backup.catchUp(files)).rejects.toThrow('damaged');
+      expect(open.size).toBe(0);
+    }
+    expect((await backup.catchUp(files)).zxid).toBe(7);
+    await backup.close();
+    expect(open.size).toBe(0);
   });
 
   test('copies a batch again that could not be written', async () => {

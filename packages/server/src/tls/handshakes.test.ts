@@ -308,7 +308,7 @@ describe('with a deadline', () => {
 
   test('what it waits for its turn is not counted', async () => {
     stopClock();
-    const { port, failures, handshakes } = await start();
+    const { port, failures, handshakes, turn } = await start();
     const accept = handshakes.accept.bind(handshakes);
     let isQueued = false;
     handshakes.accept = (socket, share) => {
@@ -322,6 +322,8 @@ describe('with a deadline', () => {
     const dam = await Dam.before(port);
     connectClients(dam.port, 'TLSv1.3', 1);
     await waitFor(() => isQueued);
+    const queuedIn = turn();
+    await waitFor(() => turn() > queuedIn + 2);
     vi.advanceTimersByTime(3 * handshakeTimeoutMs);
     handshakes.thaw();
     await waitFor(() => dam.held.length === 1);

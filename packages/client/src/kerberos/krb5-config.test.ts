@@ -73,3 +73,10 @@ test('reads several files separated by colons, of which the first takes preceden
   expect(readKrb5Config(both).kdcs.get('TWO')).toEqual(['two']);
   expect(readKrb5Config(join(directory, 'nowhere')).path).toMatch(/nowhere \(there is no such file\)$/);
 });
+
+test('names KDCs by DNS unless the setting says no, in any notation', () => {
+  const looksUp = (value: string): boolean =>
+    readKrb5Config(write('dns.conf', `[libdefaults]\ndns_lookup_kdc = ${value}\n`)).looksUpKdcs;
+  for (const value of ['true', 'yes', 'y', 't', '1', 'on']) expect(looksUp(value), value).toBe(true);
+  for (const value of ['false', 'No', 'n', 'f', '0', 'OFF']) expect(looksUp(value), value).toBe(false);
+});

@@ -29,3 +29,24 @@ test('a disk that does not answer is asked once, and again after its answer', ()
   expect(questions).toHaveLength(2);
   watch.stop();
 });
+
+test('a late answer of a disk with room does not allow what the memory forbids', () => {
+  const questions: StatfsCallback[] = [];
+  const refusals: (string | null)[] = [];
+  const memory = vi.spyOn(process.memoryUsage, 'rss').mockReturnValue(50);
+  const watch = new GrowthWatch(
+    { ...OPTIONS, residentBytesMax: 100 },
+    {
+      statfs: ((_path: string, callback: StatfsCallback) => questions.push(callback)) as unknown as typeof statfs,
+      onGrowth: (refusal) => refusals.push(refusal),
+    },
+  );
+  watch.start();
+  memory.mockReturnValue(200);
+  vi.advanceTimersByTime(1000);
+  expect(refusals).toEqual([expect.stringContaining('memory')]);
+  for (const callback of questions.splice(0)) callback(null, { bavail: 1000, bsize: 1 });
+  expect(refusals.at(-1)).toContain('memory');
+  watch.stop();
+  memory.mockRestore();
+});

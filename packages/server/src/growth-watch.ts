@@ -67,7 +67,8 @@ export class GrowthWatch {
         if (error === null) refusal ??= this.#diskRefusal(directory, found.bavail * found.bsize);
         if (--left > 0) return;
         this.#isAsking = false;
-        if (this.#timer !== null) this.#report(refusal);
+        // The answer may be late, and the memory another one by now.
+        if (this.#timer !== null) this.#report(this.#memoryRefusal() ?? refusal);
       });
     }
   }

@@ -233,6 +233,27 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     await expect(source.get('zookeeper/localhost')).rejects.toThrow(/there is no ticket cache/);
   });
 
+  test('with a keytab, logs in again when the key of the realm has changed', async () => {
+    const others = ['one', 'two'].map((name) => `zookeeper/${name}`);
+    for (const name of others) realm.addKeys(name, 'aes256-cts:normal', 'others.keytab');
+    const source = new TicketSource({ keytab, ...own() });
+    await source.get('zookeeper/one');
+    realm.addKeys(`krbtgt/${realm.name}`, 'aes256-cts:normal', 'krbtgt.keytab');
+    expect((await source.get('zookeeper/two')).service).toBe(`zookeeper/two@${realm.name}`);
+  });
+
+  test('keeps no ticket of a login that has ended while it was fetched', async () => {
+    realm.addKeys('zookeeper/other', 'aes256-cts:normal');
+    const ofBob = realm.login('bob', realm.addKeys('bob', 'aes256-cts:normal'));
+    const cache = realm.login('ann', keytab);
+    const source = new TicketSource({ cache, ...own() });
+    const first = source.get('zookeeper/localhost');
+    renameSync(ofBob.replace('FILE:', ''), cache.replace('FILE:', ''));
+    await source.get('zookeeper/other');
+    expect((await first).client).toBe(`ann@${realm.name}`);
+    expect((await source.get('zookeeper/localhost')).client).toBe(`bob@${realm.name}`);
+  });
+
   test.each(SERVER_KINDS)('the command line logs in at the server of %s', (kind) => {
     const [program, ...words] = MEERKAT_COMMAND;
     const run = (env: Record<string, string>, command: readonly string[]) =>

@@ -100,13 +100,15 @@ export class TicketSource {
     const config = readKrb5Config(this.#configPath);
     const keytabPath = this.#options.keytab ?? null;
     const origin = keytabPath === null ? this.#readCache(config) : null;
+    const stamp = this.#stamp;
     const known = this.peek(service);
     if (known !== null) return known;
     const ticket =
       origin === null
         ? await this.#fetchByKeytab(service, stripScheme(keytabPath ?? this.#env['KRB5_CLIENT_KTNAME'] ?? ''), config)
         : await this.#fetchByCache(service, origin, config);
-    this.#tickets.set(service, ticket);
+    // Another login may have been noticed meanwhile.
+    if (stamp === this.#stamp) this.#tickets.set(service, ticket);
     return ticket;
   }
 
@@ -123,9 +125,14 @@ export class TicketSource {
     const realm = realmOf(client);
     const center = new KeyDistribution(realm, config, this.#surroundings);
     const granting = `krbtgt/${realm}@${realm}`;
-    const ticket = this.peek(granting) ?? (await center.login(client, keytab, path));
+    const wanted = resolveService(service, realm, config);
+    const held = this.peek(granting);
+    // If the key of the realm has changed, a ticket from before is refused until it ends: log in again.
+    const fetched = held === null ? null : await this.#fetchService(center, wanted, held).catch(() => null);
+    if (fetched !== null) return fetched;
+    const ticket = await center.login(client, keytab, path);
     this.#tickets.set(granting, ticket);
-    return await this.#fetchService(center, resolveService(service, realm, config), ticket);
+    return await this.#fetchService(center, wanted, ticket);
   }
 
   #clientOf(keytab: Keytab, path: string, { defaultRealm }: Krb5Config): string {

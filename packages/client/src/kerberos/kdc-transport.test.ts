@@ -1,7 +1,18 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { findFreePorts } from '@meerkat/testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { askByTcp, type KdcAddress } from './kdc-transport.ts';
+import { askByTcp, askByUdp, type KdcAddress, parseKdc } from './kdc-transport.ts';
+
+test.each([
+  ['kdc', 'kdc', 88],
+  ['kdc:750', 'kdc', 750],
+  ['127.0.0.1:88', '127.0.0.1', 88],
+  ['[::1]:750', '::1', 750],
+  ['::1', '::1', 88],
+])('the center %j is at %s, port %i', (text, host, port) => {
+  expect(parseKdc(text)).toEqual({ host, port });
+});
 
 /** A server that reads one request, and passes its connection to `answer`. */
 async function listen(answer: (socket: Socket) => Promise<void>): Promise<KdcAddress> {
@@ -37,4 +48,15 @@ test('an answer that announces more than a megabyte is refused', async () => {
 test('a connection that ends early is a failure', async () => {
   const kdc = await listen(async (socket) => void socket.end(Buffer.from('00000003', 'hex')));
   await expect(askByTcp(kdc, Buffer.from('?'))).rejects.toThrow('closed the connection without an answer');
+});
+
+test('a port where nothing listens is a failure', async () => {
+  const [port = 0] = await findFreePorts(1);
+  for (const ask of [askByTcp, askByUdp]) {
+    await expect(ask({ host: '127.0.0.1', port }, Buffer.from('?'))).rejects.toThrow(/ECONNREFUSED/);
+  }
+});
+
+test('a center whose name cannot be resolved fails the request, not the process', async () => {
+  await expect(askByUdp({ host: 'no such host', port: 1 }, Buffer.from('?'))).rejects.toThrow(/ENOTFOUND|EAI_/);
 });

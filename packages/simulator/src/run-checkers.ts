@@ -286,9 +286,9 @@ function idOf(server: VirtualServer): number {
 
 function finalStateOf({ core, serverId }: VirtualServer): FinalState | null {
   const database = core?.view.database() ?? null;
-  if (database === null) return null;
+  if (core === null || database === null) return null;
   const { lastZxid, treeDigest, sessions } = database;
-  return { server: serverId, lastZxid, treeDigest, znodes: database.znodes(), sessions };
+  return { server: serverId, lastZxid, treeDigest, digests: core.view.digests(), znodes: database.znodes(), sessions };
 }
 
 function summaryOf(server: VirtualServer): object | null {

@@ -252,6 +252,24 @@ describe('what servers hold at the end', () => {
     expect(script.broken).toEqual(['L2']);
   });
 
+  it('Z17: two servers remember other digests of one zxid', () => {
+    const { script, state } = ended();
+    const digests = (digest: bigint) => [
+      { zxid: 128, digest: 5n },
+      { zxid: 256, digest },
+    ];
+    script.finalStates = [
+      { ...state, digests: digests(6n) },
+      { ...state, server: 2, digests: digests(6n).slice(1) },
+    ];
+    expect(script.broken).toEqual([]);
+    script.finalStates = [
+      { ...state, digests: digests(6n) },
+      { ...state, server: 2, digests: digests(7n).slice(1) },
+    ];
+    expect(script.broken).toEqual(['Z17']);
+  });
+
   it('L2: two servers end with other trees', () => {
     const { script, state } = ended();
     script.finalStates = [state, { ...state, server: 2, treeDigest: 6n }];

@@ -1,4 +1,4 @@
-/** After healing, when nothing is in flight: L2, W6 and S6. */
+/** After healing, when nothing is in flight: L2, W6, S6 and Z17 for the digests that servers remember. */
 import { type Acl, hexZxid, type PersistedStat } from '@meerkat/protocol';
 import { isSameAcl } from './access.ts';
 import type { CommittedTree } from './committed-tree.ts';
@@ -11,6 +11,8 @@ export interface FinalState {
   /** Of the last txn applied. */
   readonly lastZxid: number;
   readonly treeDigest: bigint;
+  /** Digests of the tree after earlier txns, as it remembers them. Absent: not checked. */
+  readonly digests?: readonly { readonly zxid: number; readonly digest: bigint }[];
   /** Its whole tree; null: not checked. In stats, `ephemeralOwner` may mark containers and TTL znodes. */
   readonly znodes: Iterable<FinalZnode> | null;
   /** Sessions and their timeouts in milliseconds; null: not checked. */
@@ -28,6 +30,7 @@ export interface FinalZnode {
 export function checkFinalStates(states: readonly FinalState[], tree: CommittedTree, violations: Violations): void {
   const [first] = states;
   if (first === undefined) return;
+  checkDigests(states, violations);
   for (const state of states) {
     const { server, lastZxid } = state;
     if (lastZxid !== tree.lastZxid) {
@@ -44,6 +47,21 @@ export function checkFinalStates(states: readonly FinalState[], tree: CommittedT
     // Its znodes are compared with the state at its own zxid, so that lag is reported once.
     if (state.znodes !== null) checkZnodes(server, lastZxid, state.znodes, tree, violations);
     if (state.sessions !== null) checkSessions(server, lastZxid, state.sessions, tree, violations);
+  }
+}
+
+/** A server may have recorded a digest in a tree that was ahead of its zxid, or of a txn that it had to truncate. */
+function checkDigests(states: readonly FinalState[], violations: Violations): void {
+  const known: Map<number, { readonly server: number; readonly digest: bigint }> = new Map();
+  for (const { server, digests = [] } of states) {
+    for (const { zxid, digest } of digests) {
+      const other = known.get(zxid);
+      if (other === undefined) known.set(zxid, { server, digest });
+      else if (other.digest !== digest) {
+        const message = `servers ${other.server} and ${server} remember other digests of ${hexZxid(zxid)}`;
+        violations.report('Z17', [other.server, server], message);
+      }
+    }
   }
 }
 

@@ -165,6 +165,7 @@ describe.concurrent('a failed first connect states the reason', () => {
     });
     const servers = [`one:${silent}`, `two:${dead}`, `three:${closing}`, 'unknown:4'];
     const { attempts, message } = await unhurried(
+      // There are five addresses, and only the first is silent.
       (made) =>
         new Set(made.map(({ host, address }) => `${host} ${address}`)).size < 5 ||
         made.some(({ host, failure }) => host !== 'one' && failure === 'timed-out'),

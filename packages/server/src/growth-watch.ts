@@ -67,7 +67,7 @@ export class GrowthWatch {
         if (error === null) refusal ??= this.#diskRefusal(directory, found.bavail * found.bsize);
         if (--left > 0) return;
         this.#isAsking = false;
-        // The answer may be late, and the memory another one by now.
+        // The answer may come late, when memory is short.
         if (this.#timer !== null) this.#report(this.#memoryRefusal() ?? refusal);
       });
     }

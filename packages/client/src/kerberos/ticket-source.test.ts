@@ -23,7 +23,7 @@ test('with a cache of an unsupported type, such as KCM, an existing keytab is us
   }
 });
 
-test('is asked anew after it has found no ticket', async () => {
+test('looks again after it has found no ticket', async () => {
   const env: NodeJS.ProcessEnv = { KRB5CCNAME: 'KCM:' };
   const source = new TicketSource({ config: CONFIG }, env);
   await expect(source.get('zookeeper/host')).rejects.toThrow('only FILE is read');

@@ -107,7 +107,7 @@ export class TicketSource {
       origin === null
         ? await this.#fetchByKeytab(service, stripScheme(keytabPath ?? this.#env['KRB5_CLIENT_KTNAME'] ?? ''), config)
         : await this.#fetchByCache(service, origin, config);
-    // Another login may have been noticed meanwhile.
+    // Another login may have taken its place meanwhile.
     if (stamp === this.#stamp) this.#tickets.set(service, ticket);
     return ticket;
   }
@@ -127,7 +127,8 @@ export class TicketSource {
     const granting = `krbtgt/${realm}@${realm}`;
     const wanted = resolveService(service, realm, config);
     const held = this.peek(granting);
-    // If the key of the realm has changed, a ticket from before is refused until it ends: log in again.
+    // If the key of the realm has changed, a ticket from before is refused until it ends: log in again, which also
+    // explains any other failure.
     const fetched = held === null ? null : await this.#fetchService(center, wanted, held).catch(() => null);
     if (fetched !== null) return fetched;
     const ticket = await center.login(client, keytab, path);

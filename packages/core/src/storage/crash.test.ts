@@ -173,18 +173,18 @@ describe('a process that is killed', () => {
 
 describe('after a sync that failed', () => {
   it.each([
-    ['short txns', 5, null],
+    ['short txns', null],
     // The longest that there can be: 4 MiB and a txn.
-    ['a batch of 5 MB', 5, LARGE_TXN],
+    ['a batch of 5 MB', LARGE_TXN],
   ])(
     'what the next process reads and considers durable is durable, although a sync alone would not make it so: %s',
-    (_, count, large) => {
+    (_, large) => {
       const disk = new MemoryDisk();
       const host = new StorageHost(disk, SMALL).recover().startAppending();
       const dice = new Dice(11);
       const history: AppendedTxn[] = [];
       const appendSome = (): void => {
-        for (let i = 0; i < count; i++) history.push(large === null ? host.appendRandom(dice) : host.append(large));
+        for (let i = 0; i < 5; i++) history.push(large === null ? host.appendRandom(dice) : host.append(large));
         host.storage.flush();
         while (disk.deliver());
       };

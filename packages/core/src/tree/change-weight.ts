@@ -32,6 +32,6 @@ export class ChangeAllowance {
   }
 }
 
-/** A path of at most so many characters counts as one change; a longer one as one more for every 64 of all of them. */
+/** The longest path that counts as one change. A longer one counts as one more for every 64 of its characters. */
 export const SHORT_PATH_CHARS = 256;
 const CHARS_PER_CHANGE_SHIFT = 6;

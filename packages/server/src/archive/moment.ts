@@ -11,7 +11,7 @@ export type Moment = { readonly kind: 'zxid'; readonly zxid: Zxid } | { readonly
  * `0x100000004d` is a zxid. Times: ISO 8601 (`2025-03-01T14:05:00Z`; without a zone the local one; `2025-03-01 14:05`), a
  * time of today (`14:05`), milliseconds since 1970, `now`, or an age: `10m ago`.
  *
- * @returns null when it is neither
+ * @returns null when it is neither, or a time that does not exist, such as 14:75
  */
 export function parseMoment(text: string, nowMs: number): Moment | null {
   const trimmed = text.trim();

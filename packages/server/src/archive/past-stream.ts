@@ -21,7 +21,7 @@ export class StreamPair implements PastStream {
   #server: StreamEvents | null = null;
   /** The server reads nothing at the moment. */
   #isPaused = false;
-  /** Written since then, oldest first. */
+  /** What it has not read yet, oldest first. */
   readonly #held: Uint8Array[] = [];
   #isOver = false;
 

@@ -1,4 +1,11 @@
-import { AbortedError, type CallOptions, type Client, DataInconsistencyError, ThrottledError } from '@meerkat/client';
+import {
+  AbortedError,
+  type CallOptions,
+  type Client,
+  DataInconsistencyError,
+  NotReadOnlyError,
+  ThrottledError,
+} from '@meerkat/client';
 import type { VirtualServer, VirtualWorld } from '@meerkat/simulator';
 import { expect, test, vi } from 'vitest';
 import { Fleet } from '../testing/fleet.ts';
@@ -218,6 +225,23 @@ test('a cache sends no other requests while it checks whether the service has go
     expect(shown(cache)).toEqual(['/t 19', '/t/a old']);
     question.open();
     await world.until(() => !cache.stale, 60_000);
+    expect(shown(cache)).toEqual(['/t 19', '/t/a new']);
+  }));
+
+test('a server without a quorum does not show whether the service has gone back', () =>
+  onStage(async ({ world, writer, reader, cache, keepAway, closeOnce }) => {
+    let catchUp = (): void => {};
+    await keepAway(async () => {
+      await writer.set('/t/a', 'new');
+      closeOnce();
+      catchUp = lag(reader);
+    });
+    const asking = vi.spyOn(reader, 'sync').mockImplementationOnce(async () => {
+      catchUp();
+      throw new NotReadOnlyError({ operation: 'sync', path: '/t' });
+    });
+    await world.until(() => !cache.stale, 60_000);
+    expect(asking).toHaveBeenCalledTimes(2);
     expect(shown(cache)).toEqual(['/t 19', '/t/a new']);
   }));
 

@@ -69,6 +69,23 @@ describe('a move', () => {
     expect(await names('/to')).toEqual(['a', 'b']);
   });
 
+  test('takes no ephemeral znode along that was created after the survey', async () => {
+    await surveyMove(client, '/from', '/to', {});
+    await client.create('/from/live', null, { mode: 'ephemeral' });
+    const message = 'cannot move /from/live: it is ephemeral, and belongs to the session that created it';
+    await expect(moveAtOnce(client, '/from', '/to', {})).rejects.toMatchObject({
+      exitCode: 18,
+      message: `${message}; nothing was moved`,
+    });
+    expect(await client.exists('/to')).toBeNull();
+    await expect(moveInSteps(client, '/from', '/to', {}, () => {})).rejects.toMatchObject({
+      exitCode: 18,
+      message: expect.stringContaining(message),
+    });
+    expect(await names('/from')).toEqual(['a', 'b', 'live']);
+    expect(await client.exists('/to/live')).toBeNull();
+  });
+
   test('in steps says what is where when it is interrupted', async () => {
     const controller = new AbortController();
     const moved = moveInSteps(client, '/from', '/to', { signal: controller.signal }, ({ step }) => {

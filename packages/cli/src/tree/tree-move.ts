@@ -43,16 +43,17 @@ export async function surveyMove(client: Client, from: string, to: string, call:
   let bytes = 0;
   if ((await client.exists(from, call)) === null) throw new NoNodeError({ operation: 'move', path: from });
   for await (const { path, stat } of walkTree(client, from, call)) {
-    if (stat.isEphemeral) {
-      throw new CommandFailure(
-        CommandExit.badArguments,
-        `cannot move ${path}: it is ephemeral, and belongs to the session that made it; nothing was moved`,
-      );
-    }
+    if (stat.isEphemeral) throw ephemeralRefusal(path, '; nothing was moved');
     znodes++;
     bytes += stat.dataLength + Buffer.byteLength(path) * 2 + Math.max(0, to.length - from.length) + OPERATIONS_BYTES;
   }
   return { znodes, fitsOneRequest: bytes <= REQUEST_BYTES_MAX };
+}
+
+/** An ephemeral znode belongs to the session that created it, and one created since the survey does, too. */
+function ephemeralRefusal(path: string, state = ''): CommandFailure {
+  const message = `cannot move ${path}: it is ephemeral, and belongs to the session that created it${state}`;
+  return new CommandFailure(CommandExit.badArguments, message);
 }
 
 const ATTEMPTS_MAX = 5;
@@ -61,12 +62,15 @@ const ATTEMPTS_MAX = 5;
  * Moves a tree in one transaction: no client sees a part of it.
  *
  * @returns the number of znodes; null when it is more than one request after all
+ * @throws CommandFailure when something in it cannot be moved, or its target exists
  */
 export async function moveAtOnce(client: Client, from: string, to: string, call: CallOptions): Promise<number | null> {
   for (let attempt = 1; ; attempt++) {
     const entries: TreeEntry[] = [];
-    for await (const entry of readTree(client, from, { ...call, withAcl: true, isRecursive: true }))
+    for await (const entry of readTree(client, from, { ...call, withAcl: true, isRecursive: true })) {
+      if (entry.kind === 'ephemeral') throw ephemeralRefusal(absolutePath(from, entry.path), '; nothing was moved');
       entries.push(entry);
+    }
     const transaction = client.transaction();
     for (const { path, data, acl } of entries) {
       transaction.create(absolutePath(to, path), data, { acl: acl === null || acl.length === 0 ? OPEN : acl });
@@ -132,6 +136,7 @@ export async function moveInSteps(
   });
   try {
     for await (const entry of readTree(client, from, reading)) {
+      if (entry.kind === 'ephemeral') throw ephemeralRefusal(absolutePath(from, entry.path));
       await writer.add({ action: 'create', path: entry.path, entry });
     }
     await writer.end();

@@ -56,8 +56,8 @@ async function run(context: Context, text: string, options: Options): Promise<Co
     isRecursive: options.recursive === true,
     readsValues: options.values && options.stats !== true,
     signal,
-    onReady: (znodes, isWhole, refused) => {
-      noteReady(note, path, options, znodes, isWhole);
+    onReady: (znodes, isFull, refused) => {
+      noteReady(note, path, options, znodes, isFull);
       noteRefused(note, refused);
     },
   });
@@ -88,12 +88,12 @@ function parseCount(text: string | undefined): number | null {
   throw new InvocationFailure(`--count: expected a number from 1 on, found "${text}"`);
 }
 
-function noteReady(note: Note, path: string, options: Options, znodes: number, isWhole: boolean): void {
+function noteReady(note: Note, path: string, options: Options, znodes: number, isFull: boolean): void {
   const what = options.recursive === true ? `${path} and everything below it` : path;
   const isRead = options.values && options.stats !== true;
   const missing = isRead && znodes === 0 ? '; there is no such znode yet' : '';
   note(`watching ${what}${missing}; Ctrl-C ends`);
-  if (!isWhole)
+  if (isFull)
     note('there are too many znodes to keep all values: some changes will be reported without the value before');
 }
 

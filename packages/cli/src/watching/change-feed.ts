@@ -17,9 +17,13 @@ export interface FeedOptions {
   /** Reads the data of what changes, and keeps what it has read. */
   readonly readsValues: boolean;
   readonly signal: AbortSignal;
-  /** The watch stands, and everything has been read: how many znodes, and whether there was room for all. */
-  /** @param refused znodes that may not be read: of their changes the service says nothing */
-  readonly onReady: (znodes: number, isWhole: boolean, refused: readonly string[]) => void;
+  /**
+   * The watch is set, and everything has been read.
+   *
+   * @param isFull there is no room for more znodes, and there may be more
+   * @param refused znodes that may not be read: the service reports none of their changes
+   */
+  readonly onReady: (znodes: number, isFull: boolean, refused: readonly string[]) => void;
 }
 
 /** Events that wait while znodes are read; beyond them there is a gap. */
@@ -36,7 +40,7 @@ export class ChangeFeed {
   readonly #path: string;
   readonly #options: FeedOptions;
   readonly #picture = new Picture();
-  /** Might not be read when it was looked at last, so that nothing is known of how it was. */
+  /** Could not be read last time, so that it is unknown whether it has changed. */
   readonly #refused: Set<string> = new Set();
   /** Names, when the znode alone is watched. */
   #children: readonly string[] = [];
@@ -53,7 +57,7 @@ export class ChangeFeed {
     await using stream = this.#client.watch(this.#path, { recursive: isRecursive, bufferMax: BUFFER_MAX, signal });
     await stream.ready;
     for await (const _ of this.#look());
-    onReady(this.#picture.size, this.#picture.isWhole, [...this.#refused]);
+    onReady(this.#picture.size, this.#picture.isFull, [...this.#refused]);
     while (!stream.isOver) {
       await stream.arrival();
       for (;;) {
@@ -97,12 +101,17 @@ export class ChangeFeed {
       if (type === 'children') yield await this.#toChildrenChange(event, timeMs);
       else if (type === 'deleted') {
         this.#picture.remove(path);
+        this.#refused.delete(path);
         yield deletion(event, timeMs, before);
       } else {
         const after = (await readings[i]) ?? null;
         if (after === null) yield plainChange(event, timeMs, 'passed');
-        else if (after === 'unreadable') yield plainChange(event, timeMs);
-        else {
+        else if (after === 'unreadable') {
+          // Its creation has been reported: the next comparison does not report it again.
+          if (before === null) this.#refused.add(path);
+          yield plainChange(event, timeMs);
+        } else {
+          this.#refused.delete(path);
           this.#picture.put(path, after);
           yield writing(event, timeMs, before, after);
         }
@@ -170,15 +179,15 @@ export class ChangeFeed {
           return;
         }
         picture.put(path, seen);
-        const isNew = wasWhole && !this.#refused.delete(path);
-        if (before !== null || isNew) yield change;
+        const wasRefused = this.#refused.delete(path);
+        if (before !== null || (wasWhole && !wasRefused)) yield change;
       }
     } catch (error) {
-      // Another gap follows, or it cannot be read and is reported without data.
+      // Another gap follows, or it cannot be read and is reported without data. What was in the picture still is.
       if (!isPassing(error)) throw error;
-      picture.isWhole = false;
       return;
     }
+    picture.isWhole = true;
     for (const path of picture.leftover()) {
       const change = found(path, timeMs, picture.get(path), null);
       picture.remove(path);

@@ -34,8 +34,8 @@ export class Picture {
   readonly #seen = new Map<string, Entry>();
   #bytes = 0;
   #round = 0;
-  /** Whether every znode that there was is in it. */
-  isWhole = true;
+  /** Whether it had every znode that could be read, after some complete comparison. */
+  isWhole = false;
 
   constructor(limits: PictureLimits = PICTURE_LIMITS) {
     this.#limits = limits;

@@ -278,6 +278,16 @@ describe('cutAfter', () => {
     },
   );
 
+  test('cuts at the last byte, also when no other follows', async () => {
+    const cut = proxy.cutAfter({ direction: 'toServer', bytes: 7 });
+    const client = new End(connect(proxy.port, '127.0.0.1'));
+    dialed.push(client);
+    client.socket.write('request');
+    await cut;
+    await client.closed;
+    expect((await target.end(0)).received).toBe('request');
+  });
+
   test('with 0 bytes cuts when the next byte comes, which is lost', async () => {
     const coming = proxy.nextConnection();
     const [client, server] = await dial();

@@ -112,8 +112,7 @@ describeRequests('meerkat get and stat', (site) => {
 
   test('ends quietly when its reader goes', async () => {
     await site.client.create('/get/long', Buffer.alloc(900_000, 'x'));
-    const command = site.start(['get', ...Array<string>(3).fill('/get/long'), '/get/text']);
-    command.child.stdout.destroy();
-    expect(await command.ended).toMatchObject({ exitCode: 141, stderr: '' });
+    const words = ['get', ...Array<string>(3).fill('/get/long'), '/get/text'];
+    expect(await site.run(words, { isUnread: true })).toMatchObject({ exitCode: 141, stderr: '' });
   });
 });

@@ -23,7 +23,12 @@ export interface RunOptions {
   readonly input?: string | Uint8Array;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** The reader of its output has gone before it starts. */
+  readonly isUnread?: boolean;
 }
+
+/** Becomes a command whose standard output is a pipe without a reader. */
+const UNREAD = ['/bin/bash', '-c', 'exec > >(:); wait $!; exec "$@"', 'unread'];
 
 /** A running command. */
 export class RunningCommand {
@@ -33,9 +38,9 @@ export class RunningCommand {
   readonly #stderr: Buffer[] = [];
   readonly #waiting: (() => void)[] = [];
 
-  constructor(args: readonly string[], { input, env = {}, cwd }: RunOptions, keepsInputOpen: boolean) {
-    const [program, ...words] = meerkatCommand(env);
-    this.child = spawn(program, [...words, ...args], {
+  constructor(args: readonly string[], { input, env = {}, cwd, isUnread }: RunOptions, keepsInputOpen: boolean) {
+    const [program, ...words] = [...(isUnread === true ? UNREAD : []), ...meerkatCommand(env), ...args] as [string];
+    this.child = spawn(program, words, {
       stdio: 'pipe',
       cwd,
       // Isolated from the user's environment: no profiles, no colours, no server.

@@ -123,9 +123,7 @@ describeRequests('meerkat create and set', (site) => {
     reading.child.kill('SIGINT');
     expect(await reading.ended).toMatchObject({ exitCode: 130, stderr: 'meerkat: interrupted\n' });
     expect(text((await site.client.get('/w/v')).data)).toBe('a');
-    const closed = site.start(['set', '/w/v', 'c', '-s']);
-    closed.child.stdout.destroy();
-    expect(await closed.ended).toMatchObject({ stderr: '' });
+    expect(await site.run(['set', '/w/v', 'c', '-s'], { isUnread: true })).toMatchObject({ exitCode: 141, stderr: '' });
     expect(text((await site.client.get('/w/v')).data)).toBe('c');
   });
 

@@ -1,7 +1,9 @@
 import { AddWatchMode, CreateMode, ErrorCode, type MultiOp, OpCode, type Request } from '@meerkat/protocol';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { create, exists, setData } from '../testing/core-requests.ts';
+import { LeaderParty } from '../testing/serving-parties.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
+import { WorkMeter } from './work-meter.ts';
 
 const MANY = 10_000;
 
@@ -235,4 +237,31 @@ test('the view of the database is consistent, also in the middle of a txn', () =
   expect([...(database?.znodes() ?? [])].filter(({ path }) => path.startsWith('/many/n'))).toHaveLength(MANY);
   server.run();
   expect(repliesOf(writer)).toMatchObject([{ zxid: 6, error: ErrorCode.ok }]);
+});
+
+test('a sync whose ticket is answered already is answered behind the committed txns that wait for their turn', () => {
+  const work = new WorkMeter();
+  const leader = new LeaderParty({ work });
+  const { pipeline } = leader.serving;
+  const [writer, reader] = [leader.connect(), leader.connect()];
+  vi.spyOn(writer, 'charge').mockImplementation((units = 0) => void work.charge(units));
+  const path = `/${'long'.repeat(2000)}`;
+  writer.send(1, create(path));
+  leader.commit();
+  pipeline.onTurnEnd(0);
+  const writes = 500;
+  for (let i = 0; i < writes; i++) writer.send(2 + i, setData(path));
+  leader.commit();
+  expect(pipeline.lastApplied).toBeLessThan(leader.broadcast.lastProposed);
+  // As in an ensemble of one, where nothing is outstanding.
+  vi.spyOn(leader.broadcast, 'sync').mockReturnValue(0);
+  reader.send(1, { op: OpCode.sync, path: '/' });
+  for (let turns = 0; pipeline.lastApplied < leader.broadcast.lastProposed; turns++) {
+    expect(turns).toBeLessThan(writes);
+    expect(reader.replies).toEqual([]);
+    pipeline.onTurnEnd(0);
+  }
+  expect(reader.awaitsTurn).toBe(true);
+  pipeline.answerWaiting(reader);
+  expect(reader.replies).toMatchObject([{ xid: 1, zxid: leader.broadcast.lastProposed, error: ErrorCode.ok }]);
 });

@@ -113,6 +113,15 @@ describe('a txn that is too long', () => {
     bench.applyAll();
   });
 
+  it('is not made smaller by a multi that failed before', () => {
+    const bench = new PreparerBench(0, { txnBytesMax: 1000 });
+    expect(bench.multi([remove('/none') as MultiOp])).toMatchObject({ txns: [{ error: ErrorCode.noNode }] });
+    // Together they are longer than a txn may be.
+    for (const path of ['/a', '/b', '/c', '/d']) {
+      expect(bench.error({ ...create(path), data: new Uint8Array(400) } as WriteRequest)).toBe(ErrorCode.ok);
+    }
+  });
+
   it('drops the contents of the parts before the failed one if they do not fit together with the errors', () => {
     const bench = new PreparerBench(0, { txnBytesMax: 1000 });
     bench.write(create('/a'));
@@ -217,5 +226,27 @@ it('for any request the txn is within the limit and matches its digest', () => {
       },
     ),
     { numRuns: 300 },
+  );
+});
+
+it('is prepared as if there had been no request before, also after failures', () => {
+  fc.assert(
+    fc.property(
+      fc.array(step, { maxLength: 30, size: 'max' }),
+      fc.integer({ min: 150, max: 500 }),
+      (steps, txnBytesMax) => {
+        const prepare = (bench: PreparerBench, one: (typeof steps)[number]): Txn => {
+          if (one.kind === 'write') return bench.write(one.request);
+          return one.kind === 'multi' ? bench.multi(one.ops) : bench.closeSession(7n);
+        };
+        const used = new PreparerBench(0, { txnBytesMax });
+        const { database } = new PreparerBench();
+        for (const one of steps) {
+          const unused = new PreparerBench(0, { database, txnBytesMax });
+          expect(prepare(used, one)).toEqual(prepare(unused, one));
+        }
+      },
+    ),
+    { numRuns: 200 },
   );
 });

@@ -105,7 +105,7 @@ export class PipelineClient implements Client, SessionCreator, ResumingClient {
     this.events.push(event);
   }
 
-  charge(): void {}
+  charge(_units?: number): void {}
 
   close(reason: string): void {
     if (!this.isOpen) return;

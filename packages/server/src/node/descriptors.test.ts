@@ -103,4 +103,16 @@ describe('a share', () => {
     expect([share.open(), share.open(), share.open()]).toEqual([false, false, true]);
     expect([first.gone, second.gone, crowded(), share.count]).toEqual([1, 1, 1, 3]);
   });
+
+  test('counts on no room from those that have closed by themselves', () => {
+    const { share, connection } = make(2);
+    for (let i = 0; i < 5; i++) {
+      const lingering = connection();
+      share.open();
+      share.linger(lingering);
+      share.close(lingering);
+    }
+    expect([share.open(), share.open(), share.open()]).toEqual([false, false, true]);
+    expect(share.count).toBe(3);
+  });
 });

@@ -39,6 +39,16 @@ test('refuses a third moment while two are in use', async () => {
   expect(closed).toEqual([]);
 });
 
+test('a use that fails is over: others find room', async () => {
+  const { shelf, closed } = startShelf();
+  const failure = new Error('no such znode');
+  for (const moment of ['0x1', '0x2']) {
+    await expect(shelf.use(moment, () => Promise.reject(failure))).rejects.toBe(failure);
+  }
+  expect(await shelf.use('0x3', look)).toBe('0x3');
+  expect(closed).toEqual(['0x1']);
+});
+
 test('refuses an invalid moment, and does not keep it', async () => {
   const { shelf, opened } = startShelf();
   for (let i = 0; i < 2; i++) await expect(shelf.use('never', look)).rejects.toMatchObject({ code: 'bad-moment' });

@@ -278,6 +278,19 @@ describe('a leader that gives leases', () => {
     expect(test.said()).toEqual(['→ 1 PING (2,0)']);
   });
 
+  test('answers the syncs of other learners when one that waits for the same ping has gone', () => {
+    const test = leased([1]);
+    for (let i = 0; i < 2; i++) test.pong(1);
+    for (const observer of [7, 8]) test.join(observer, '(1,5)', { ...OBSERVER, ...OURS });
+    test.sync();
+    for (const observer of [7, 8]) test.syncOf(observer);
+    test.pong(1);
+    test.disconnect(7);
+    test.take();
+    test.pong(1);
+    expect(test.said()).toEqual(['answers sync 3', '→ 8 SYNC']);
+  });
+
   test('sends no ping before the last one is answered, and then one for all syncs since', () => {
     const test = leased([1]);
     for (let i = 0; i < 2; i++) test.pong(1);

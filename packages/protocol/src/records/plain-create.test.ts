@@ -58,6 +58,15 @@ describe('a plain create', () => {
     expect(create.digestAt).toBe(-1);
   });
 
+  test('has no digest of the one before it', () => {
+    const create = new PlainCreate();
+    const before = payload();
+    expect(create.read(before, 1, before.length)).toBe(true);
+    const bytes = payload({ end: (b) => b.int(5) });
+    expect(create.read(bytes, 1, bytes.length)).toBe(true);
+    expect(create.digestAt).toBe(-1);
+  });
+
   test.each<[string, Parts]>([
     ['another type', { type: 5 }],
     ['a zxid that is not exact', { zxid: 0x7fffffffffffffffn }],

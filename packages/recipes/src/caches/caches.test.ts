@@ -205,6 +205,26 @@ test('a znode deleted while disconnected is gone, also when the next connection 
     expect(cache.get('/t/a')).toBeNull();
   }));
 
+test('a cache is current again after a gap although a znode was deleted before it was checked', () =>
+  onStage(async ({ world, writer, reader }) => {
+    for (const path of ['/t', '/t/a', '/t/b']) await writer.create(path);
+    await using cache = new TreeCache(reader, '/t', { refreshSpreadMs: 10_000 });
+    await cache.ready;
+    const { stats } = cache.reads;
+    for (const end of world.network.openEnds) if (end.host === 'reader') end.breakStream();
+    await world.until(() => reader.state !== 'connected', 60_000);
+    await world.until(() => reader.state === 'connected', 60_000);
+    await world.sleep(20);
+    await writer.delete('/t/a');
+    const { mzxid: zxid } = await writer.set('/t/b', 'seen');
+    await world.until(() => !cache.stale, 60_000);
+    await cache.waitFor(zxid, { timeoutMs: 60_000 });
+    // Of the root only: both others were reported in the pause before the checks.
+    expect(cache.reads.stats - stats).toBe(1);
+    expect(cache.get('/t/a')).toBeNull();
+    expect(text(cache.get('/t/b')?.data)).toBe('seen');
+  }));
+
 test('a child that was missed is found when the connection ends again before the list, behind the event of another child', () =>
   onStage(async ({ world, writer, reader, cut }) => {
     for (const path of ['/t', '/t/a', '/t/b']) await writer.create(path);

@@ -151,6 +151,23 @@ describe('a file', () => {
     expect(readFileSync(file.path, 'utf8')).toBe('lone');
   });
 
+  test('what the completions of a lone write ask for takes place, too', async () => {
+    const file = await create('log');
+    disk.pace.onSynced(0.1, false);
+    const order: string[] = [];
+    const next = completion<void>((done) => {
+      file.write(0, bytes('lone'), () => order.push('written'));
+      file.sync(() => {
+        order.push('synced');
+        file.preallocate(16, done);
+      });
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(order).toEqual(['written', 'synced']);
+    await next;
+    expect(readFileSync(file.path)).toHaveLength(16);
+  });
+
   test('a slow disk, two files or a large write go through the thread pool', async () => {
     const file = await create('log');
     const other = await create('other');

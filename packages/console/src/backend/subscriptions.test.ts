@@ -53,6 +53,32 @@ function followChildren() {
   return { watch, sent };
 }
 
+test('lines that changed while the page did not read are sent once it reads again', async () => {
+  const controller = new AbortController();
+  onTestFinished(() => controller.abort());
+  const sent: StreamMessage[] = [];
+  let isSlow = true;
+  let looks = 0;
+  const stream = {
+    begin: () => ({ id: 1, signal: controller.signal }),
+    send: (message: StreamMessage) => void sent.push(message),
+    get isSlow() {
+      looks++;
+      return isSlow;
+    },
+    end() {},
+  } as unknown as PageStream;
+  const index = { whenWalked: () => Promise.resolve(), sizes: new Map(), state: {} };
+  const client = { state: 'connected' } as unknown as Client;
+  const cluster = { servers: [] };
+  const session = { client, cluster, index, ended: controller.signal } as unknown as ClusterSession;
+  subscribe(stream, { kind: 'lines', cluster: 'service' }, session, null as unknown as ServersMonitor);
+  await expect.poll(() => looks).toBe(1);
+  expect(sent).toEqual([]);
+  isSlow = false;
+  await expect.poll(() => sent).toMatchObject([{ kind: 'lines', id: 1 }]);
+});
+
 const AGAIN: StreamMessage = { kind: 'children', id: 1, path: '/app' };
 
 test('a page reads children again once their watch is armed: they may have changed since it read them', async () => {

@@ -161,8 +161,10 @@ async function followLines({ stream, id, signal }: Place, session: ClusterSessio
       continue;
     }
     const text = JSON.stringify(lines);
-    if (text !== sent && !stream.isSlow) stream.send({ kind: 'lines', id, lines });
-    sent = text;
+    if (text !== sent && !stream.isSlow) {
+      stream.send({ kind: 'lines', id, lines });
+      sent = text;
+    }
     await sleep(LINES_MS, undefined, { signal }).catch(() => {});
   }
 }

@@ -13,6 +13,10 @@ class FakeService {
   ]);
   readonly events: TreeEvent[] = [];
   walks = 0;
+  watches = 0;
+  /** Of the next watch. */
+  armed: Promise<void> = Promise.resolve();
+  #wake = (): void => {};
   onRead: (path: string) => void = () => {};
 
   get client(): Client {
@@ -28,16 +32,26 @@ class FakeService {
     } as unknown as Client;
   }
 
+  /** Events that arrive while nothing is walked. */
+  push(event: TreeEvent): void {
+    this.events.push(event);
+    this.#wake();
+  }
+
   #stream(): WatchStream {
     let isOver = false;
+    this.watches++;
     return {
       mode: 'persistent recursive',
-      ready: Promise.resolve(),
+      ready: this.armed,
       get isOver() {
         return isOver;
       },
       take: () => this.events.shift() ?? null,
-      arrival: () => new Promise(() => {}),
+      arrival: () =>
+        new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        }),
       async close() {
         isOver = true;
       },
@@ -58,6 +72,25 @@ describe('the index of a tree', () => {
     await index.whenWalked();
     expect(service.walks).toBe(2);
     expect([...index.sizes.keys()]).toEqual(['/', '/late', '/a']);
+    index.stop();
+  });
+
+  test('is walked once after a gap, also when it is searched before its watch is armed again', async () => {
+    const service = new FakeService();
+    const index = new TreeIndex(service.client, 1000);
+    await index.whenWalked();
+    let arm = (): void => {};
+    service.armed = new Promise((resolve) => {
+      arm = resolve;
+    });
+    service.push({ type: 'gap', path: '/' });
+    await expect.poll(() => service.watches).toBe(2);
+    expect(index.search('a', 10)).toMatchObject({ paths: ['/a'] });
+    expect(index.sizes.size).toBe(2);
+    arm();
+    await index.whenWalked();
+    expect([service.watches, service.walks]).toEqual([2, 2]);
+    expect(index.state).toMatchObject({ isComplete: true, isLive: true, znodes: 2 });
     index.stop();
   });
 

@@ -22,6 +22,7 @@ export class TreeIndex {
   #isStopped = false;
   #stream: WatchStream | null = null;
   #isLive = false;
+  /** −1 during a walk, and while its watch is being armed. */
   #walkedMs = 0;
   #walking: Promise<void> | null = null;
   /** Events were dropped during the walk. */
@@ -94,8 +95,7 @@ export class TreeIndex {
   }
 
   #walkIfOld(): void {
-    const isWalking = !this.#isComplete && this.#walkedMs === -1;
-    if (this.#isLive || isWalking || Date.now() - this.#walkedMs < OLD_MS || this.#isStopped) return;
+    if (this.#isLive || this.#walkedMs === -1 || Date.now() - this.#walkedMs < OLD_MS || this.#isStopped) return;
     this.#begin();
   }
 

@@ -35,7 +35,11 @@ function stateCell(state: ZnodeState | null): Cell {
   if (state === null) return null;
   const { data, acl, owner } = state;
   const value = data === null ? { data: null, encoding: null } : valueRecord(data);
-  return { ...value, acl: describeAcl(acl), ephemeralOwner: hex(owner) };
+  return {
+    ...value,
+    acl: acl === null ? null : describeAcl(acl),
+    ephemeralOwner: owner === null ? null : hex(owner),
+  };
 }
 
 export function runHistory(context: Context, path: string, words: HistoryWords): Promise<CommandExit> {
@@ -97,11 +101,15 @@ async function linesOf({ report }: Context, row: Row, hasDiff: boolean): Promise
 }
 
 function differenceOf({ change, old, now }: ZnodeChange): string {
-  const before = old === undefined ? 'older than the log' : old === null ? null : old;
-  const show = (state: ZnodeState): string => (change === 'acl' ? describeAcl(state.acl) : describeData(state.data));
+  const before = old === undefined ? OLDER : old;
+  const show = ({ data, acl }: ZnodeState): string =>
+    change === 'acl' ? (acl === null ? OLDER : describeAcl(acl)) : describeData(data);
   const left = before === null ? null : typeof before === 'string' ? before : show(before);
   if (now === null) return `was ${left ?? 'not there'}`;
-  return left === null ? `${show(now)}${now.owner === 0n ? '' : ' ephemeral'}` : `${left} → ${show(now)}`;
+  return left === null
+    ? `${show(now)}${now.owner === 0n || now.owner === null ? '' : ' ephemeral'}`
+    : `${left} → ${show(now)}`;
 }
 
+const OLDER = 'older than the log';
 const EMPTY = new Uint8Array(0);

@@ -55,8 +55,8 @@ export interface PastState {
   readonly client: string | null;
   readonly change: 'created' | 'changed' | 'deleted' | 'acl';
   readonly version: number | null;
-  /** null: it did not exist. */
-  readonly state: { readonly data: Uint8Array | null; readonly acl: readonly Acl[] } | null;
+  /** null: it did not exist. An ACL that is older than the log is null. */
+  readonly state: { readonly data: Uint8Array | null; readonly acl: readonly Acl[] | null } | null;
 }
 
 /** One server, and how to contact it. */

@@ -28,7 +28,7 @@ export async function readHistory(session: ClusterSession, path: string): Promis
 function describe({ state, ...past }: PastState, access: Access): HistoryEntry {
   if (state === null) return { ...past, data: null, isWithheld: false };
   const { acl, data } = state;
-  if (!mayKnow(access, acl)) return { ...past, data: null, isWithheld: true };
+  if (acl === null || !mayKnow(access, acl)) return { ...past, data: null, isWithheld: true };
   return { ...past, data: data === null ? null : Buffer.from(data).toString('base64'), isWithheld: false };
 }
 

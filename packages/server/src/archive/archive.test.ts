@@ -1,5 +1,15 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +22,7 @@ import {
   DirectoryFiles,
   openFile,
   parseMoment,
+  readZnodeHistory,
   rebuild,
   repairLogFile,
   scanSnapshot,
@@ -75,6 +86,43 @@ describe('a directory of Apache’s', () => {
       const last = txns.findLast((txn) => txn.timeMs === timeMs)!;
       expect(await zxidAt(files, timeMs, () => expect.unreachable())).toBe(last.zxid);
     }
+  });
+});
+
+describe('the history of znodes', () => {
+  /** With a snapshot under another zxid: one that began there, and was complete when the original began. */
+  async function changesOf(snapshot: string, zxid: number, name: string): Promise<Record<string, unknown>> {
+    const own = join(directory, name);
+    mkdirSync(own);
+    for (const log of ['log.1', 'log.c']) copyFileSync(join(APACHE, log), join(own, log));
+    copyFileSync(join(APACHE, snapshot), join(own, `snapshot.${zxid.toString(16)}`));
+    const found: Record<string, unknown> = {};
+    await readZnodeHistory(await DirectoryFiles.open(own, null), {
+      path: '/',
+      isRecursive: true,
+      upTo: null,
+      onChange: ({ zxid, change, path, old, now }) => {
+        const data = old == null ? old : Buffer.from(old.data ?? []).toString();
+        found[`${zxid.toString(16)} ${change} ${path}`] = [data, now?.acl === null ? null : now?.acl.length];
+      },
+      onWarning: () => expect.unreachable(),
+    });
+    return found;
+  }
+
+  test('takes nothing of a snapshot for older than its own changes', async () => {
+    const found = await changesOf('snapshot.a', 3, 'taken-meanwhile');
+    expect(found).toMatchObject({
+      '4 created /a/seq-0000000000': [null, 1],
+      'a changed /a': [undefined, null],
+      'f changed /a': ['beta', null],
+      'd deleted /a/seq-0000000001': ['two', undefined],
+    });
+  });
+
+  test('does not say that a znode was not there that was deleted while the snapshot was taken', async () => {
+    const found = await changesOf('snapshot.0', 0x11, 'deleted-meanwhile');
+    expect(found).toMatchObject({ '12 deleted /big': [undefined, undefined] });
   });
 });
 

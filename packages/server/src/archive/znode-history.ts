@@ -6,9 +6,10 @@ import { decodeTxn, readHistory } from './txn-history.ts';
 
 export interface ZnodeState {
   readonly data: Uint8Array | null;
-  readonly acl: readonly Acl[];
-  /** Of an ephemeral: its session; else 0n. */
-  readonly owner: bigint;
+  /** null: older than what there is. */
+  readonly acl: readonly Acl[] | null;
+  /** Of an ephemeral: its session; else 0n. null: older than what there is. */
+  readonly owner: bigint | null;
 }
 
 export interface ZnodeChange {
@@ -54,16 +55,12 @@ export async function readZnodeHistory(files: ArchiveFiles, options: ZnodeHistor
         onZnode: ({ path, data, acl, ephemeralOwner, mzxid }) => {
           if (!tracker.isWanted(path)) return;
           // It changed while the snapshot was taken: the log says how.
-          const isLater = mzxid > oldest.zxid || acl === null;
-          tracker.begin(
-            path,
-            isLater ? undefined : { data: data && Uint8Array.from(data), acl: acl ?? [], owner: ephemeralOwner },
-          );
+          if (mzxid > oldest.zxid || acl === null) return;
+          tracker.begin(path, { data: data && Uint8Array.from(data), acl, owner: ephemeralOwner });
         },
       },
       options.signal,
     );
-    tracker.knowsAll = true;
   }
   await readHistory(
     files,
@@ -83,10 +80,8 @@ export async function readZnodeHistory(files: ArchiveFiles, options: ZnodeHistor
 
 class Tracker {
   readonly #options: ZnodeHistoryOptions;
-  /** undefined: it exists, in an unknown state. */
-  readonly #states = new Map<string, ZnodeState | undefined>();
-  /** True: a znode without a state does not exist. */
-  knowsAll = false;
+  /** What is known. A znode that was deleted while the snapshot was taken is not in it, although txns change it. */
+  readonly #states = new Map<string, ZnodeState>();
 
   constructor(options: ZnodeHistoryOptions) {
     this.#options = options;
@@ -97,7 +92,7 @@ class Tracker {
     return path === top || (isRecursive && (top === '/' || path.startsWith(`${top}/`)));
   }
 
-  begin(path: string, state: ZnodeState | undefined): void {
+  begin(path: string, state: ZnodeState): void {
     this.#states.set(path, state);
   }
 
@@ -115,7 +110,7 @@ class Tracker {
       case OpCode.setData:
       case OpCode.reconfig: {
         const old = this.#states.get(txn.path);
-        const now = { data: copyOf(txn.data), acl: old?.acl ?? [], owner: old?.owner ?? 0n };
+        const now = { data: copyOf(txn.data), acl: old?.acl ?? null, owner: old?.owner ?? null };
         this.#report(header, txn.path, 'changed', txn.version, now);
         return;
       }
@@ -124,7 +119,7 @@ class Tracker {
         this.#report(header, txn.path, 'acl', txn.version, {
           data: old?.data ?? null,
           acl: txn.acl,
-          owner: old?.owner ?? 0n,
+          owner: old?.owner ?? null,
         });
         return;
       }
@@ -147,7 +142,7 @@ class Tracker {
   }
 
   #ownedBy(session: bigint): string[] {
-    return [...this.#states].flatMap(([path, state]) => (state !== undefined && state.owner === session ? [path] : []));
+    return [...this.#states].flatMap(([path, state]) => (state.owner === session ? [path] : []));
   }
 
   #report(
@@ -158,8 +153,7 @@ class Tracker {
     now: ZnodeState | null,
   ): void {
     if (!this.isWanted(path)) return;
-    const isKnown = this.#states.has(path);
-    const old = isKnown ? this.#states.get(path) : this.knowsAll || change === 'created' ? null : undefined;
+    const old = change === 'created' ? null : this.#states.get(path);
     if (now === null) this.#states.delete(path);
     else this.#states.set(path, now);
     this.#options.onChange({ zxid, timeMs: time, session: sessionId, path, change, version, old, now });

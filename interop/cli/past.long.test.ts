@@ -55,8 +55,11 @@ describe('the past of a service', () => {
       expect(history.map(({ session }) => session)).toEqual(history.map(() => at(client.session?.id ?? 0n)));
     }
 
-    const missing = await site.run(['get', '/past/other', '--at', at(created), ...sources[1]]);
-    expect(missing).toMatchObject({ exitCode: 10, stdout: '' });
+    // As one executable, or as the packages, in which the command and the server have a client each.
+    for (const env of [{}, { NODE_OPTIONS: '--no-warnings' }]) {
+      const missing = await site.run(['get', '/past/other', '--at', at(created), ...sources[1]], { env });
+      expect(missing).toMatchObject({ exitCode: 10, stdout: '' });
+    }
     const beyond = await site.run(['get', '/past', '--at', '0x7fffffff', ...sources[2]]);
     expect(beyond.exitCode).toBe(28);
     expect(beyond.stderr).toMatch(/ends with zxid 0x\w+, before the 0x7fffffff that was asked for/);

@@ -1,7 +1,7 @@
-import { type OpenPast, openPastService } from '@meerkat/console/past';
+import { type OpenPast, openPastService, type PastOptions } from '@meerkat/console/past';
 import { PastService, type Rebuilt } from '@meerkat/server/archive';
 
-/** A client of a service in this process that is as a service was. Takes the database over: it is of no use to anybody else afterwards. */
-export async function openPast(rebuilt: Rebuilt, options: { chroot?: string; signal: AbortSignal }): Promise<OpenPast> {
+/** A client of a service in this process with a past state. The database cannot be used for anything else afterwards. */
+export async function openPast(rebuilt: Rebuilt, options: PastOptions): Promise<OpenPast> {
   return await openPastService(await PastService.start(rebuilt), options);
 }

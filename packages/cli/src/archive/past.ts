@@ -1,4 +1,4 @@
-import type { Client } from '@meerkat/client';
+import { type Client, connect } from '@meerkat/client';
 import { rebuild, showZxid } from '@meerkat/server/archive';
 import { isoTime } from '../output/stat-columns.ts';
 import type { Context } from '../run/context.ts';
@@ -25,7 +25,7 @@ export function workInPast<T>(context: Context, words: PastWords, work: (context
     if (context.report.isForPeople && context.report.isTerminal)
       context.note(`as of zxid ${showZxid(rebuilt.zxid)}${time}`);
     const { chroot } = (await context.settings()).options;
-    const past = await openPast(rebuilt, { signal, ...(chroot === undefined ? {} : { chroot }) });
+    const past = await openPast(rebuilt, { signal, connect, ...(chroot === undefined ? {} : { chroot }) });
     try {
       return await work(withConnect(context, () => Promise.resolve(past.client)));
     } finally {

@@ -13,12 +13,17 @@ export interface OpenPast {
   close(): Promise<void>;
 }
 
-export async function openPastService(
-  service: PastService,
-  options: { readonly chroot?: string; readonly signal?: AbortSignal } = {},
-): Promise<OpenPast> {
+export interface PastOptions {
+  readonly chroot?: string;
+  readonly signal?: AbortSignal;
+  /** Of the copy of the client whose errors the caller knows: a bundle has its own. Default: the console's. */
+  readonly connect?: typeof connect;
+}
+
+export async function openPastService(service: PastService, options: PastOptions = {}): Promise<OpenPast> {
+  const { connect: open = connect, ...rest } = options;
   try {
-    const client = await connect({
+    const client = await open({
       servers: 'past:2181',
       sessionTimeoutMs: SESSION_MS,
       transport: {
@@ -26,7 +31,7 @@ export async function openPastService(
         connect: (_target, events) => service.connect(events),
         probe: () => Promise.reject(new Error('the past answers no words')),
       },
-      ...options,
+      ...rest,
     });
     return {
       client,

@@ -155,16 +155,14 @@ describe('a file', () => {
     const file = await create('log');
     disk.pace.onSynced(0.1, false);
     const order: string[] = [];
-    const next = completion<void>((done) => {
-      file.write(0, bytes('lone'), () => order.push('written'));
-      file.sync(() => {
-        order.push('synced');
-        file.preallocate(16, done);
-      });
+    file.write(0, bytes('lone'), () => order.push('written'));
+    file.sync(() => {
+      order.push('synced');
+      file.preallocate(16, () => order.push('grown'));
     });
     await new Promise((resolve) => setImmediate(resolve));
     expect(order).toEqual(['written', 'synced']);
-    await next;
+    await expect.poll(() => order).toEqual(['written', 'synced', 'grown']);
     expect(readFileSync(file.path)).toHaveLength(16);
   });
 

@@ -39,7 +39,10 @@ export class RunningCommand {
   readonly #waiting: (() => void)[] = [];
 
   constructor(args: readonly string[], { input, env = {}, cwd, isUnread }: RunOptions, keepsInputOpen: boolean) {
-    const [program, ...words] = [...(isUnread === true ? UNREAD : []), ...meerkatCommand(env), ...args] as [string];
+    const [program, ...words] = [...(isUnread === true ? UNREAD : []), ...meerkatCommand(env), ...args] as [
+      string,
+      ...string[],
+    ];
     this.child = spawn(program, words, {
       stdio: 'pipe',
       cwd,

@@ -106,9 +106,7 @@ function differenceOf({ change, old, now }: ZnodeChange): string {
     change === 'acl' ? (acl === null ? OLDER : describeAcl(acl)) : describeData(data);
   const left = before === null ? null : typeof before === 'string' ? before : show(before);
   if (now === null) return `was ${left ?? 'not there'}`;
-  return left === null
-    ? `${show(now)}${now.owner === 0n || now.owner === null ? '' : ' ephemeral'}`
-    : `${left} → ${show(now)}`;
+  return left === null ? `${show(now)}${(now.owner ?? 0n) === 0n ? '' : ' ephemeral'}` : `${left} → ${show(now)}`;
 }
 
 const OLDER = 'older than the log';

@@ -29,7 +29,7 @@ function makeContext(results: unknown[]): Context {
   return {
     report: { isForPeople: false, one: async (_columns: unknown, result: unknown) => void results.push(result) },
     signal: new AbortController().signal,
-    call: { signal: new AbortController().signal, timeoutMs: 10_000 },
+    call: { signal: new AbortController().signal, timeoutMs: undefined },
     note: () => {},
     progress: () => ({ update: () => {}, [Symbol.dispose]: () => {} }),
   } as unknown as Context;

@@ -50,7 +50,7 @@ export async function surveyMove(client: Client, from: string, to: string, call:
   return { znodes, fitsOneRequest: bytes <= REQUEST_BYTES_MAX };
 }
 
-/** An ephemeral znode belongs to the session that created it, and one created since the survey does, too. */
+/** Also for an ephemeral znode that was created after the survey. */
 function ephemeralRefusal(path: string, state = ''): CommandFailure {
   const message = `cannot move ${path}: it is ephemeral, and belongs to the session that created it${state}`;
   return new CommandFailure(CommandExit.badArguments, message);

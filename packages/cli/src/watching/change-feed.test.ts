@@ -94,7 +94,7 @@ test('a comparison behind a gap reports what was created, changed and deleted me
   expect(await stage.deliver(GAP)).toEqual(['deleted /w/new']);
 });
 
-test('a comparison that the next gap interrupts is made up for', async () => {
+test('the next comparison reports what an interrupted one has not reached', async () => {
   await using stage = await Stage.open();
   await client.create('/w/one', '');
   const about = { operation: 'children', path: '/w' };

@@ -107,8 +107,8 @@ export class ChangeFeed {
         const after = (await readings[i]) ?? null;
         if (after === null) yield plainChange(event, timeMs, 'passed');
         else if (after === 'unreadable') {
-          // Its creation has been reported: the next comparison does not report it again.
-          if (before === null) this.#refused.add(path);
+          // Its creation has been reported: the next comparison does not report it again. Without room, it reports none.
+          if (before === null && !this.#picture.isFull) this.#refused.add(path);
           yield plainChange(event, timeMs);
         } else {
           this.#refused.delete(path);

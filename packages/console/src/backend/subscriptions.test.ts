@@ -73,7 +73,7 @@ test('lines that changed while the page did not read are sent once it reads agai
   const cluster = { servers: [] };
   const session = { client, cluster, index, ended: controller.signal } as unknown as ClusterSession;
   subscribe(stream, { kind: 'lines', cluster: 'service' }, session, null as unknown as ServersMonitor);
-  await expect.poll(() => looks).toBe(1);
+  await expect.poll(() => looks).toBeGreaterThan(0);
   expect(sent).toEqual([]);
   isSlow = false;
   await expect.poll(() => sent).toMatchObject([{ kind: 'lines', id: 1 }]);
